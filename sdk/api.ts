@@ -31,6 +31,7 @@ import type {
 } from '../plugins/system/contract.js'
 import type { SkillsCalls } from '../plugins/skills/contract.js'
 import type { UsageCalls } from '../plugins/usage/contract.js'
+import type { WorkflowsCalls, WorkflowsEvents } from '../plugins/workflows/contract.js'
 import type { FileEvents, ProjectEvents, WorkspaceCalls } from '../plugins/workspace/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
 
@@ -53,6 +54,7 @@ export interface Api
     SettingsCalls,
     System,
     UsageCalls,
+    WorkflowsCalls,
     WorkspaceCalls,
     PersonasCalls,
     SkillsCalls,
@@ -82,6 +84,7 @@ export interface Events
     SecretsEvents,
     SettingsEvents,
     SystemEvents,
+    WorkflowsEvents,
     FileEvents,
     ProjectEvents,
     KernelEvents {}

@@ -495,9 +495,10 @@ const NAMED = [
   /^sdk\/(?:extension\.ts names \.\.\/plugins\/extensions\/contract\.js|examples\/\S+ names [A-Z]+ \/\S+), /,
   // An operation of the process of an extension, named as a call is.
   /^sdk\/node\/extension\/\S+ names settings\.get, /,
-  // Calls that a library makes for the group that uses it: to record, to ask for reach, to read a stored secret.
+  // Calls that a library makes for the group that uses it: to record, to ask for reach, to read or mask stored secrets.
   /^sdk\/node\/record\/record\.ts names activity\.record, /,
   /^sdk\/node\/access\/asked-reach\.ts names areas\.reach, /,
+  /^sdk\/node\/access\/value-masker\.ts names secrets\.values, /,
   /^sdk\/node\/transport\/stored-token\.ts names secrets\.(?:atHost|resolve), /,
   // The commands for everyday jobs; all other commands are derived from the document.
   /^sdk\/cli\/(?:verbs|follow|daemon)\//,

@@ -55,9 +55,14 @@ export const activate = async (host: Host): Promise<void> => {
   })
   const conversations = async () => (await host.call('agent.conversations')).conversations
   const conversation = (id: string) => host.call('agent.conversation', { id })
-  const loops = async (ids: string[]) =>
-    (await host.serves('loops.cards')) ? (await host.call('loops.cards', { ids })).loops : {}
-  const roster = new RosterBook({ files: host.files, statuses, conversations, conversation, notes, loops })
+  const shownBeside = async (ids: string[]) => ({
+    loops: (await host.serves('loops.cards')) ? (await host.call('loops.cards', { ids })).loops : {},
+    workflows: (await host.serves('workflows.cards')) ? (await host.call('workflows.cards', { ids })).workflows : {},
+  })
+  const roster = new RosterBook({
+    ...{ files: host.files, statuses, conversations, conversation, notes },
+    shown: shownBeside,
+  })
   const archive = new Archive({ host, roster, conversations })
   await Promise.all([notes.open(), roster.open(), statuses.open()])
 

@@ -5,10 +5,10 @@ import { accessToConversation } from '../../sdk/node/access/conversation-reach.j
 import { limitsOf, refuseReading } from '../../sdk/node/access/access-view.js'
 import type { PathTree } from '../../sdk/node/files/open-path.js'
 import type { Access } from '../../sdk/reach.js'
+import { valueMasker } from '../../sdk/node/access/value-masker.js'
 import type { Approval, ApprovalInput, ApprovalsCalls, ApprovalStatus } from './contract.js'
 import { executorsNow } from './executors/executors.js'
 import type { MediaCopies } from './media.js'
-import { approvalMasker } from './masking.js'
 import type { ApprovalQueue } from './queue.js'
 import { assertWhole, digestOfItem, exposedIn, movesMoney, type StoredApproval } from './stored-approval.js'
 
@@ -75,7 +75,7 @@ export const approvalsCalls = ({ host, queue, copies }: ApprovalCallDeps): Handl
   /** Refuses values of stored secrets: they go out by their references alone. */
   const assertNoValues = async ({ post, action, why }: ApprovalInput): Promise<void> => {
     const given = { post, action, why }
-    const [name] = exposedIn(JSON.stringify(given), JSON.stringify((await approvalMasker(host)).maskJson(given)))
+    const [name] = exposedIn(JSON.stringify(given), JSON.stringify((await valueMasker(host)).maskJson(given)))
     if (name !== undefined)
       refuse('unprocessable', `it contains the value of the secret ${name}: write {{secret:${name}}} in its place`)
   }
@@ -149,7 +149,7 @@ export const approvalsCalls = ({ host, queue, copies }: ApprovalCallDeps): Handl
     },
     'POST /approvals/{id}/recall': async ({ id }, context) => shown(await queue.recall(id, context), context.caller),
     'POST /approvals/{id}/decline': async ({ id, reason }, context) =>
-      shown(await queue.decline(id, reason && (await approvalMasker(host)).mask(reason), context), context.caller),
+      shown(await queue.decline(id, reason && (await valueMasker(host)).mask(reason), context), context.caller),
     'DELETE /approvals/{id}': async ({ id }, context) => {
       await queue.remove(id, context)
       return { ok: true }

@@ -1,7 +1,9 @@
 import type { Host } from '../../sdk/index.js'
+import { FirstAnswers } from '../../sdk/node/access/first-answers.js'
+import { OwnTokens } from '../../sdk/node/access/own-tokens.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { AdmissionFloor } from '../settings/contract.js'
-import type { HeldWake } from './contract.js'
+import type { HeldWake, WebhookFired } from './contract.js'
 import { DefinitionFile } from './definitions/definitions.js'
 import { Switches } from './definitions/switches.js'
 import { fireChecks } from './fires/checks.js'
@@ -16,12 +18,12 @@ import { agentTurns } from './fires/turns.js'
 import { Dispatch } from './listeners/dispatch.js'
 import { systemClock, type FireClock } from './schedule/clock.js'
 import { Scheduler } from './schedule/scheduler.js'
-import { FirstAnswers } from './webhooks/once.js'
-import { WebhookTokens } from './webhooks/tokens.js'
 import { Webhooks } from './webhooks/webhooks.js'
 import { WorkspaceEvents } from './workspace-events.js'
 
-const ALL_ADMITTED: AdmissionFloor = { schedule: 'allow', event: 'allow', listener: 'allow', workspace: 'allow' }
+const ALL_ADMITTED: Omit<AdmissionFloor, 'workflow'> = {
+  ...{ schedule: 'allow', event: 'allow', listener: 'allow', workspace: 'allow' },
+}
 
 /** The parts of the group, which share its store. */
 export interface AutomationParts {
@@ -33,7 +35,7 @@ export interface AutomationParts {
   readonly fires: Fires
   readonly releases: Releases
   readonly scheduler: Scheduler
-  readonly tokens: WebhookTokens
+  readonly tokens: OwnTokens
   readonly webhooks: Webhooks
   readonly dispatch: Dispatch
   readonly events: WorkspaceEvents
@@ -67,8 +69,8 @@ export const automationParts = (host: Host, clock: FireClock = systemClock): Aut
   const definition = async (id: string) => (await definitions.read()).all.get(id)
   const switches = new Switches(store)
   const history = new RunHistory(host.journal, log)
-  const tokens = new WebhookTokens(store, clock.now)
-  const answers = new FirstAnswers(store, clock.now)
+  const tokens = new OwnTokens(store, clock.now)
+  const answers = new FirstAnswers<WebhookFired>(store, clock.now)
   const turns = agentTurns(host)
   const told = ({ id, automationId, reason, autoRunAt }: HeldWake) =>
     void record(host, {

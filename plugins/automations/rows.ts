@@ -1,3 +1,4 @@
+import type { OwnTokens } from '../../sdk/node/access/own-tokens.js'
 import type { AutomationCatalog, AutomationRow } from './contract.js'
 import type { Definition } from './definitions/definitions.js'
 import type { Switches } from './definitions/switches.js'
@@ -5,14 +6,13 @@ import type { Fires } from './fires/fires.js'
 import type { RunHistory } from './fires/run-history.js'
 import { triggerProblem } from './listeners/sources.js'
 import type { Scheduler } from './schedule/scheduler.js'
-import type { WebhookTokens } from './webhooks/tokens.js'
 
 /** Where the facts of a row come from. */
 export interface RowDeps {
   readonly history: RunHistory
   readonly fires: Fires
   readonly scheduler: Scheduler
-  readonly tokens: WebhookTokens
+  readonly tokens: OwnTokens
   readonly switches: Switches
   readonly persona: (id: string) => Promise<boolean>
 }

@@ -3,10 +3,10 @@ import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { limitsOf } from '../../sdk/node/access/access-view.js'
 import { assertVisible } from '../../sdk/node/access/conversation-reach.js'
 import type { LoopsCalls, LoopStart } from './contract.js'
-import { assertShape, type DesignFile } from './designs.js'
+import { assertShape, type LoopDesigns } from './designs.js'
 import type { Loops } from './loops.js'
 import type { Rounds } from './rounds.js'
-import { begunLoop, cardLoop, noRoom, shownLoop, type StoredLoop } from './stored-loop.js'
+import { begunLoop, cardLoop, noRoom, ownedLoop, shownLoop, type StoredLoop } from './stored-loop.js'
 
 const OK = { ok: true } as const
 const LISTED = 100
@@ -18,7 +18,7 @@ export interface LoopsCallsDeps {
   readonly host: Pick<Host, 'call' | 'serves' | 'place'>
   readonly loops: Loops
   readonly rounds: Rounds
-  readonly designs: DesignFile
+  readonly designs: LoopDesigns
   /** Notifies clients that something changed. */
   readonly publish: (key: string) => void
 }
@@ -113,10 +113,11 @@ export const loopsCalls = ({ host, loops, rounds, designs, publish }: LoopsCalls
       return shownLoop(await loops.begin(id, resumed, context))
     },
     'GET /loops/designs': async () => {
-      const { designs: all, problems, wrong } = await designs.read()
+      const { entries: all, problems, wrong } = await designs.read()
       return { designs: all, problems: [...(wrong === undefined ? [] : [{ message: wrong }]), ...problems] }
     },
     'POST /loops/designs': async ({ design, create }) => {
+      assertShape(design)
       await designs.put(design, create)
       publish(design.id)
       return design
@@ -125,6 +126,21 @@ export const loopsCalls = ({ host, loops, rounds, designs, publish }: LoopsCalls
       await designs.remove(id)
       publish(id)
       return OK
+    },
+    'loops.run': async ({ startedBy, ...start }) => {
+      await loops.recovered
+      const { conversationId: id, owner } = start
+      if (loops.find(id)?.owner !== owner)
+        await loops.begin(id, () => {
+          if (loops.find(id)?.state === 'running') refuse('conflict', `a loop runs on ${id}: stop it first`)
+          return begunLoop(start, { startedBy, startedAt: loops.now, lands: false })
+        })
+      return ownedLoop(loops.get(id))
+    },
+    'loops.owned': async ({ conversationId, owner }) => {
+      await loops.recovered
+      const loop = loops.find(conversationId)
+      return loop?.owner === owner ? ownedLoop(loop) : {}
     },
     'loops.cards': ({ ids }) => ({
       loops: Object.fromEntries(

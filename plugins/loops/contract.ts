@@ -123,7 +123,9 @@ export interface LoopIteration {
   checks?: CheckResult[]
 }
 /** A loop as it stands. */
-export interface Loop extends Omit<LoopStart, 'maxIterations'> {
+export interface Loop extends Omit<LoopStart, 'maxIterations' | 'prompt'> {
+  /** The words of each round. */
+  prompt: Text
   /** A loop that was resumed may have more than 50. */
   maxIterations: Positive
   state: LoopState
@@ -139,6 +141,23 @@ export interface Loop extends Omit<LoopStart, 'maxIterations'> {
   iterations: LoopIteration[]
   /** The open need that the next round waits for. */
   waitingFor?: string
+}
+/** A loop that another group drives. Without output and checks its turn alone says that it is done. */
+export interface OwnedLoopInput extends Omit<LoopStart, 'prompt' | 'autoLand'> {
+  /** What it is for: the same words on the same conversation get the same loop. */
+  owner: Text
+  startedBy: Text
+  /** The title of a new conversation. */
+  title: Text
+  prompt: Text
+  /** What follows the prompt in each round. */
+  handed?: string
+}
+/** A loop that another group drives, as it stands; empty: there is none. */
+export interface OwnedLoop {
+  loop?: Loop
+  /** The last thing that its agent said. */
+  report?: string
 }
 /** A saved design, from which loops are started. */
 export interface LoopDesign extends LoopShape {
@@ -246,6 +265,10 @@ export interface LoopsCalls {
    */
   'DELETE /loops/designs/{id}'(input: { id: Text }): Ok
 
+  /** Starts a loop for another group, unless it is known already; its turns never land by themselves. */
+  'loops.run'(input: OwnedLoopInput): OwnedLoop
+  /** The loop on a conversation, if it is for this owner. */
+  'loops.owned'(input: { conversationId: ConversationId; owner: Text }): OwnedLoop
   /** The loops of some conversations, as cards of the board show them. */
   'loops.cards'(input: { ids: ConversationId[] }): { loops: { [conversationId: string]: CardLoop } }
   /** Whether a running loop starts the next turn of a conversation. */

@@ -5,9 +5,10 @@ import { record } from '../../sdk/node/record/record.js'
 import type { LoopState } from './contract.js'
 import type { LoopFiles } from './documents.js'
 import type { RoundEnd, Rounds } from './rounds.js'
-import { isStalled, noRoom, type StoredLoop } from './stored-loop.js'
+import { isStalled, isUnverified, noRoom, type StoredLoop } from './stored-loop.js'
 
 const MOST_RESUMED = 3
+const BY_ITSELF = 'sandbox:loop'
 const UNEXPECTED = 'it failed unexpectedly; the log of the sandbox says why'
 
 /** The dependencies of loops. */
@@ -72,14 +73,17 @@ export class Loops {
     return this.find(id) ?? refuse('not-found', `there is no loop on ${JSON.stringify(id.slice(0, 64))}`)
   }
 
-  /** Begins a loop with its first or next round; the loop that it replaces comes back if the round is refused. */
-  begin(id: string, loop: () => StoredLoop, context: Context): Promise<StoredLoop> {
+  /**
+   * Begins a loop with its first or next round, for a caller or for another group; the loop that it replaces comes back
+   * if the round is refused.
+   */
+  begin(id: string, loop: () => StoredLoop, context?: Context): Promise<StoredLoop> {
     return this.#begins.with(id, async () => {
       const begun = loop()
       const replaced = this.find(id)
       this.#drives.set(id, newDrive())
       try {
-        await this.#round({ ...begun, ...(replaced && { replaces: replaced }) }, context)
+        await this.#round({ ...begun, ...(replaced && { replaces: replaced }) }, { asked: true, context })
       } catch (error) {
         this.#drives.delete(id)
         await this.#restore(id, replaced)
@@ -88,7 +92,8 @@ export class Loops {
       failpoint('loops.begun')
       this.#drive(id)
       const extra = { goal: begun.goal.slice(0, 200), rounds: begun.iterations.length }
-      await record(this.#deps.host, { ...told('loop.started', id), extra }, context)
+      const happened = { ...told('loop.started', id), ...(!context && { actor: BY_ITSELF }), extra }
+      await record(this.#deps.host, happened, context)
       this.#changed(id)
       return this.get(id)
     })
@@ -186,7 +191,8 @@ export class Loops {
   /** Round after round, until the loop has ended. */
   async #rounds(id: string, drive: Drive): Promise<void> {
     const { rounds, host } = this.#deps
-    while (this.find(id)?.state === 'running') {
+    // A new loop on the conversation has its own.
+    while (this.#drives.get(id) === drive && this.find(id)?.state === 'running') {
       if (!this.get(id).round) {
         await this.#next(id, drive)
         continue
@@ -215,6 +221,8 @@ export class Loops {
     const last = loop.iterations.at(-1)
     if (last?.outcome === 'done') return this.#end(loop, 'done', last.document?.reason)
     if (loop.stopping || signal.aborted) return this.#end(loop, 'stopped')
+    const isNew = loop.iterations.length > (loop.stallFrom ?? 0)
+    if (last?.outcome === 'error' && isNew && isUnverified(loop)) return this.#end(loop, 'error', last.detail)
     const full = noRoom(loop)
     if (full) return this.#end(loop, full.state, full.detail)
     if (isStalled(loop)) return this.#end(loop, 'stalled', `${loop.stallLimit} rounds in a row left the tree unchanged`)
@@ -241,9 +249,12 @@ export class Loops {
   }
 
   /** Begins a round: what is needed to go on is stored before it is accepted. */
-  async #round({ waitingFor: _need, ...loop }: StoredLoop, context?: Context): Promise<void> {
+  async #round(
+    { waitingFor: _need, ...loop }: StoredLoop,
+    { asked = false, context }: { readonly asked?: boolean; readonly context?: Context | undefined } = {},
+  ): Promise<void> {
     const { conversationId: id } = loop
-    const round = await this.#deps.rounds.prepare(loop, context !== undefined)
+    const round = await this.#deps.rounds.prepare(loop, asked)
     await this.#put({ ...loop, round })
     failpoint('loops.round.noted')
     await this.#deps.rounds.start(this.get(id), round, context)
@@ -251,7 +262,7 @@ export class Loops {
     const { asked: _asked, ...accepted } = round
     const { replaces: _replaces, ...now } = this.get(id)
     await this.#put({ ...now, round: accepted })
-    if (!context) this.#changed(id)
+    if (!asked) this.#changed(id)
   }
 
   async #end(
@@ -270,7 +281,7 @@ export class Loops {
     })
     const outcome = state === 'error' ? ('error' as const) : ('ok' as const)
     const extra = { state, rounds: iterations.length, costUsd }
-    await record(host, { ...told('loop.ended', id), outcome, actor: 'sandbox:loop', extra })
+    await record(host, { ...told('loop.ended', id), outcome, actor: BY_ITSELF, extra })
     this.#changed(id)
   }
 

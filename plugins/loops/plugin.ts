@@ -3,7 +3,7 @@ import { placesOfConversation } from '../../sdk/node/access/conversation-reach.j
 import { WorkspacePaths } from '../../sdk/node/files/workspace-paths.js'
 import { loopsCalls } from './calls.js'
 import { loopsContract, type LoopsCalls } from './contract.js'
-import { DESIGNS_FILE, DesignFile } from './designs.js'
+import { DESIGNS_FILE, loopDesigns } from './designs.js'
 import { LoopFiles } from './documents.js'
 import { examples } from './examples.js'
 import { Loops } from './loops.js'
@@ -18,7 +18,7 @@ export const activate = async (host: Host): Promise<void> => {
     void (host.signal.aborted || host.log.error(`${what} failed`, { error: String(error) }))
   const files = new LoopFiles(workspace)
   const rounds = new Rounds(host, files)
-  const designs = new DesignFile(workspace)
+  const designs = loopDesigns(workspace)
   const publish = async (key: string, isConversation: boolean) => {
     const state = isConversation ? await rounds.state(key) : undefined
     const within = state && (await placesOfConversation(new WorkspacePaths(workspace), state.conversation))

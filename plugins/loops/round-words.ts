@@ -1,6 +1,6 @@
 import type { LoopCheck, OutputField, OutputSpec } from './contract.js'
 import { loopFile, MEMORY } from './documents.js'
-import type { StoredLoop } from './stored-loop.js'
+import { isUnverified, type StoredLoop } from './stored-loop.js'
 
 const EXAMPLES: { readonly [type in OutputField['type']]: unknown } = {
   string: 'text',
@@ -11,9 +11,9 @@ const EXAMPLES: { readonly [type in OutputField['type']]: unknown } = {
 
 /** What a round is told: the loop's own words first, so that a script stays one. */
 export const roundWords = (loop: StoredLoop): string => {
-  const { prompt, goal, conversationId, context, output, checks, note } = loop
-  const words = note === undefined ? prompt : `${note}\n\n${prompt}`
-  if (output.kind === 'none' && checks.length === 0) return words
+  const { prompt, goal, conversationId, context, output, checks, note, handed } = loop
+  const words = [note, prompt, handed].filter(part => part !== undefined).join('\n\n')
+  if (isUnverified(loop)) return words
   const brief = [
     ...(prompt.includes(goal) ? [] : [`## Goal\n\n${goal}`]),
     ...(context === 'fresh' ? [memoryRule(loopFile(conversationId, MEMORY))] : []),

@@ -1,10 +1,11 @@
 import { Refusal, type Context, type Host } from '../../sdk/index.js'
+import { valueMasker } from '../../sdk/node/access/value-masker.js'
 import type { RunEnd } from '../agent/contract.js'
 import { askChecks } from './checks.js'
 import type { LoopIteration } from './contract.js'
 import { loopFile, type LoopFiles } from './documents.js'
 import { roundWords } from './round-words.js'
-import { newRound, type RoundInHand, type StoredLoop } from './stored-loop.js'
+import { isUnverified, newRound, type RoundInHand, type StoredLoop } from './stored-loop.js'
 
 const MOST_TITLE = 60
 
@@ -51,7 +52,7 @@ export class Rounds {
   async start(loop: StoredLoop, { run, messageId }: RoundInHand, context: Context | undefined): Promise<void> {
     const { conversationId, goal, isolated, agent, account, harness, model, actsAs, worktreeBase, autoLand, lands } =
       loop
-    const title = goal.split('\n', 1)[0]!.trim().slice(0, MOST_TITLE).trim()
+    const title = loop.title ?? goal.split('\n', 1)[0]!.trim().slice(0, MOST_TITLE).trim()
     const writes = loop.output.kind !== 'none' || loop.context === 'fresh'
     await this.#host.call(
       'agent.start',
@@ -135,10 +136,11 @@ export class Rounds {
       ? { outcome: 'continue' as const, detail: 'it was stopped' }
       : await this.#verdict(loop, end, signal)
     const sessionId = session?.id
-    const iteration: LoopIteration = {
+    // A document or what a command printed may hold the value of a secret.
+    const iteration: LoopIteration = (await valueMasker(this.#host)).maskJson({
       ...{ n, at: Date.now(), costUsd, changed, run, ...verdict },
       ...(sessionId !== undefined && { sessionId }),
-    }
+    })
     return {
       iterations: [...iterations, iteration],
       costUsd: loop.costUsd + costUsd,
@@ -153,6 +155,11 @@ export class Rounds {
     signal: AbortSignal,
   ): Promise<Pick<LoopIteration, 'outcome' | 'detail' | 'document' | 'checks'>> {
     const { conversationId, output, checks } = loop
+    if (isUnverified(loop)) {
+      if (end === 'failed') return { outcome: 'error', detail: failure ?? 'its turn failed' }
+      const waits = (await this.openNeed(conversationId)) !== undefined
+      return waits ? { outcome: 'continue', detail: 'its agent needs something first' } : { outcome: 'done' }
+    }
     const read = output.kind === 'none' ? undefined : await this.#files.read(conversationId, output)
     const document = read && 'document' in read ? read.document : undefined
     const open = read && ('problem' in read ? read.problem : read.document.done ? undefined : read.document.reason)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { CardLoop } from '../agent/contract.js'
-import type { Loop, LoopStart } from './contract.js'
+import type { Loop, LoopStart, OwnedLoop, OwnedLoopInput } from './contract.js'
 
 /** The round in hand. */
 export interface RoundInHand {
@@ -30,10 +30,19 @@ export interface StoredLoop extends Loop {
   readonly stallFrom?: number
   /** The last thing the agent said. */
   readonly report?: string
+  /** What another group drives it for. */
+  readonly owner?: string
+  /** The title of the conversation that it opens; its goal unless set. */
+  readonly title?: string
+  /** What follows the prompt in each round. */
+  readonly handed?: string
 }
 
 /** A loop that was just started. */
-export const begunLoop = (start: LoopStart, by: Pick<StoredLoop, 'startedBy' | 'startedAt' | 'lands'>): StoredLoop => ({
+export const begunLoop = (
+  start: LoopStart | Omit<OwnedLoopInput, 'startedBy'>,
+  by: Pick<StoredLoop, 'startedBy' | 'startedAt' | 'lands'>,
+): StoredLoop => ({
   ...start,
   ...by,
   state: 'running',
@@ -53,9 +62,19 @@ const minted = (letter: string): string => `${letter}-${randomUUID().replaceAll(
 /** A loop as callers see it, with its last rounds. */
 export const shownLoop = (loop: StoredLoop, rounds = Infinity): Loop => {
   const { lands: _lands, round: _round, note: _note, stopping: _stopping, report: _report, ...rest } = loop
-  const { replaces: _replaces, stallFrom: _from, ...shown } = rest
+  const { replaces: _replaces, stallFrom: _from, owner: _owner, title: _title, handed: _handed, ...shown } = rest
   return structuredClone({ ...shown, iterations: shown.iterations.slice(-rounds) })
 }
+
+/** A loop as the group that drives it reads it. */
+export const ownedLoop = (loop: StoredLoop): OwnedLoop => ({
+  loop: shownLoop(loop),
+  ...(loop.report !== undefined && { report: loop.report }),
+})
+
+/** Whether only its turn says that a loop is done. */
+export const isUnverified = ({ output, checks }: Pick<StoredLoop, 'output' | 'checks'>): boolean =>
+  output.kind === 'none' && checks.length === 0
 
 /** A loop as the card of its conversation shows it. */
 export const cardLoop = ({ state, iterations, round, maxIterations, goal }: StoredLoop): CardLoop => ({

@@ -21,8 +21,10 @@ export const NOTHING_ACCEPTED: Reaching = { network: 'own', networkAllow: [], ne
 const KEYS = Object.keys(NOTHING_ACCEPTED) as Exclude<keyof Reaching, 'admission' | 'commandRules' | 'actionRules'>[]
 const STRICTNESS: { readonly [verdict in SettingVerdict]: number } = { allow: 0, hold: 1, deny: 2 }
 
-/** Which automations may run where nothing says otherwise. */
-export const ALL_ADMITTED: AdmissionFloor = { schedule: 'allow', event: 'allow', listener: 'allow', workspace: 'allow' }
+/** What may start by itself where nothing says otherwise. */
+export const ALL_ADMITTED: AdmissionFloor = {
+  ...{ schedule: 'allow', event: 'allow', listener: 'allow', workspace: 'allow', workflow: 'allow' },
+}
 const SOURCES = Object.keys(ALL_ADMITTED) as (keyof AdmissionFloor)[]
 
 /** What is accepted after a write. */
@@ -70,15 +72,18 @@ export const narrowed = (
   network: said.network === accepted.network ? said.network : 'own',
   networkAllow: said.networkAllow.filter(entry => accepted.networkAllow.includes(entry)),
   networkOnly: said.networkOnly || accepted.networkOnly,
-  admission: stricter(said.admission, accepted.admission ?? ALL_ADMITTED),
+  admission: stricter(said.admission, { ...ALL_ADMITTED, ...accepted.admission }),
   commandRules: stricterRules(said.commandRules, accepted.commandRules ?? {}),
   actionRules: stricterRules(said.actionRules, accepted.actionRules ?? {}),
 })
 
 const stricter = (one: AdmissionFloor, other: AdmissionFloor): AdmissionFloor => {
-  const of = (source: keyof AdmissionFloor) =>
+  const of = <Source extends keyof AdmissionFloor>(source: Source): AdmissionFloor[Source] =>
     STRICTNESS[one[source]] >= STRICTNESS[other[source]] ? one[source] : other[source]
-  return { schedule: of('schedule'), event: of('event'), listener: of('listener'), workspace: of('workspace') }
+  return {
+    ...{ schedule: of('schedule'), event: of('event'), listener: of('listener'), workspace: of('workspace') },
+    workflow: of('workflow'),
+  }
 }
 
 /** What is not accepted, one sentence each. */

@@ -5,7 +5,7 @@ import type { Ok } from '../../sdk/types.js'
 /** Whether what starts by itself may run: at once, after a person's approval, or not at all. */
 export type SettingVerdict = 'allow' | 'hold' | 'deny'
 
-/** Which automations may run, by what starts them; all `allow` unless set. */
+/** What may start by itself, by what starts it; all `allow` unless set. */
 export interface AdmissionFloor {
   schedule: SettingVerdict
   /** Webhooks. */
@@ -14,6 +14,8 @@ export interface AdmissionFloor {
   listener: SettingVerdict
   /** Events of the workspace. */
   workspace: SettingVerdict
+  /** Gates of workflows. */
+  workflow: 'allow' | 'deny'
 }
 
 /** What a shell line or script would do; one program can fall in several. */
@@ -87,7 +89,7 @@ export interface Settings {
    * the machine, reachable inside at the same port. Otherwise names give no access to the machine itself.
    */
   networkAllow: (string & tags.MinLength<1> & tags.MaxLength<260>)[] & tags.MaxItems<200>
-  /** Which automations may run; stricter than what an automation says for itself. */
+  /** What may start by itself; stricter than what an automation says for itself. */
   admission: AdmissionFloor
   /** Failures in a row after which an automation is switched off, 0 unless set: never. */
   automationFailureLimit: number & tags.Type<'uint32'> & tags.Maximum<20>
@@ -98,12 +100,13 @@ export interface Settings {
   /** Conversations reach nothing but what `networkAllow` names, from the next connection; off unless set. */
   networkOnly: boolean
 }
-/** Which automations may run, by what starts them; a source may be left out. */
+/** What may start by itself, by what starts it; a source may be left out. */
 export interface AdmissionFloorGiven {
   schedule?: SettingVerdict
   event?: SettingVerdict
   listener?: SettingVerdict
   workspace?: SettingVerdict
+  workflow?: 'allow' | 'deny'
 }
 /** Settings to write; a key that is none of them is refused. */
 export interface SettingsGiven extends Partial<Omit<Settings, 'admission'>> {

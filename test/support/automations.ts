@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import type { Automation, AutomationRow, AutomationRun } from '../../plugins/automations/contract.js'
 import { daemonWith, type Support, type SupportOptions } from './daemon.js'
+import { readUntil } from './changes.js'
 
 /** A daemon with automations and what they use. */
 export const automationsDaemon = (
@@ -19,27 +20,11 @@ export const automation = (id: string, more: Partial<Automation> & Pick<Automati
 })
 
 /** The automation as it stands once something holds of it; looks again at every event of automations. */
-export const until = async (
+export const until = (
   { client }: Pick<Support, 'client'>,
   id: string,
   holds: (row: AutomationRow) => boolean,
-): Promise<AutomationRow> => {
-  const over = new AbortController()
-  try {
-    for await (const event of await client.call('GET /events', {}, { signal: over.signal })) {
-      const isNews = event.kind === 'hello' || event.kind === 'heartbeat'
-      if (!isNews && !(event.kind === 'runtimeChanged' && event.domains.includes('automations'))) continue
-      const row = await client.call('GET /automations/{id}', { id })
-      if (!holds(row)) continue
-      // Otherwise the end of the loop would wait for the next event.
-      over.abort()
-      return row
-    }
-  } finally {
-    over.abort()
-  }
-  throw new Error('the events ended')
-}
+): Promise<AutomationRow> => readUntil(client, 'automations', () => client.call('GET /automations/{id}', { id }), holds)
 
 /** Waits until an automation has so many runs and none is running. */
 export const settled = (daemon: Pick<Support, 'client'>, id: string, runs: number): Promise<AutomationRow> =>

@@ -52,6 +52,16 @@ export interface CardLoop {
   maxIterations: Positive
   goal: string
 }
+/** The run of a workflow that a conversation belongs to, and its newest step there. */
+export interface CardWorkflow {
+  runId: string
+  name: string
+  /** The title of the step. */
+  step: string
+  /** The position of the step, from 1, and the number of steps. */
+  index: Positive
+  total: Positive
+}
 /** One conversation on the board. */
 export interface AgentCard extends ConversationTraits {
   sessionId?: string
@@ -82,6 +92,7 @@ export interface AgentCard extends ConversationTraits {
   landedPresence?: LandedPresence
   /** The loop that repeats it, or the last one that did. */
   loop?: CardLoop
+  workflow?: CardWorkflow
   /** Only during a run. */
   startedAt?: Millis
 }

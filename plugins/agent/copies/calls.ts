@@ -11,6 +11,9 @@ export const copyCalls = (
   environment: Pick<LocalTurnEnvironment, 'checking'>,
 ): Handlers<CopyCalls> => ({
   'checkouts.repositories': async () => ({ repos: (await copies.repositories()).map(({ repo }) => repo) }),
+  'checkouts.snapshot': async () => ({
+    repos: (await copies.repositories()).map(({ repo, head }) => ({ repo, base: head })),
+  }),
   'checkouts.repos': async ({ id }) => {
     const { branch, repos } = conversations.get(id)
     return { repos: branch ? await copies.resolve(id, repos) : [] }

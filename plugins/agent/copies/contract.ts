@@ -1,6 +1,7 @@
 import type { Count, Size } from '../../../sdk/types.js'
 import type { CopyRepo } from '../conversations/conversation.js'
 import type { ProgramBehindWall } from '../turn/contract.js'
+import type { BaseCommit } from '../turn/input.js'
 
 /** Where one repository of a private copy is on this machine. */
 export interface CheckoutRepo extends CopyRepo {
@@ -53,6 +54,9 @@ export interface TreeCommandAsked {
 export interface CopyCalls {
   /** The repositories of the workspace that have a commit, which a private copy contains. */
   'checkouts.repositories'(): { repos: string[] }
+
+  /** The same repositories with the commits that are checked out now, for private copies that are to be comparable. */
+  'checkouts.snapshot'(): { repos: BaseCommit[] }
 
   /** The repositories of a private copy with their folders on this machine. */
   'checkouts.repos'(input: { id: string }): { repos: CheckoutRepo[] }

@@ -61,8 +61,8 @@ export class Copies {
   }
 
   /** The repositories of the workspace that have a commit. */
-  async repositories(): Promise<{ repo: string; dir: string }[]> {
-    return (await this.#scan.now()).repositories.map(({ repo, dir }) => ({ repo, dir }))
+  async repositories(): Promise<{ repo: string; dir: string; head: string }[]> {
+    return (await this.#scan.now()).repositories.map(({ repo, dir, head }) => ({ repo, dir, head }))
   }
 
   /** Whether the workspace holds a repository with a commit. */

@@ -1,5 +1,5 @@
 import type { Positive } from '../../../sdk/index.js'
-import type { CardLoop, ConversationState, LiveTurn, RunEnd } from '../../agent/contract.js'
+import type { CardLoop, CardWorkflow, ConversationState, LiveTurn, RunEnd } from '../../agent/contract.js'
 import type { AgentActivity, AgentAttention, AgentCard, AgentStatus } from '../contract.js'
 import type { BranchStatus } from '../work/branch-status.js'
 
@@ -21,6 +21,7 @@ export interface CardFacts {
   /** The run whose work landed after it had ended, which overrides its end in the status. */
   readonly landedRun?: string
   readonly loop?: CardLoop
+  readonly workflow?: CardWorkflow
 }
 
 /**
@@ -128,6 +129,7 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       diff: facts.branchStatus.diff,
       landedPresence: facts.branchStatus.presence,
       loop: facts.loop,
+      workflow: facts.workflow,
       startedAt: live?.startedAt,
       seenAt: conversation.seenAt,
       archivedAt: conversation.archivedAt,

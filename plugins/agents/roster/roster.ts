@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { Refusal, type Files } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
-import type { CardLoop, ConversationState } from '../../agent/contract.js'
+import type { CardLoop, CardWorkflow, ConversationState } from '../../agent/contract.js'
 import { cardOf } from './card.js'
 import type { AgentCard, Cards, Roster } from '../contract.js'
 import type { RunNotes } from '../work/run-notes.js'
@@ -20,12 +20,15 @@ export interface RosterDeps {
   readonly conversations: () => Promise<ConversationState[]>
   readonly conversation: (id: string) => Promise<ConversationState>
   readonly notes: Pick<RunNotes, 'commit' | 'landed'>
-  /** The loops of some conversations. */
-  readonly loops: (ids: string[]) => Promise<CardLoops>
+  /** What other groups show on the cards of some conversations. */
+  readonly shown: (ids: string[]) => Promise<CardAdditions>
 }
 
-/** Loops by conversation. */
-type CardLoops = { readonly [conversationId: string]: CardLoop }
+/** What other groups show on cards, by conversation. */
+interface CardAdditions {
+  readonly loops: { readonly [conversationId: string]: CardLoop }
+  readonly workflows: { readonly [conversationId: string]: CardWorkflow }
+}
 
 /** The board: all live conversations, with a revision that grows with every change of a card, also across restarts. */
 export class RosterBook {
@@ -59,12 +62,12 @@ export class RosterBook {
   /** The current cards of these conversations, in their order. */
   async cards(states: readonly ConversationState[]): Promise<AgentCard[]> {
     const round = this.#deps.statuses.round()
-    const loops = await this.#deps.loops(states.map(({ conversation }) => conversation.id))
+    const shown = await this.#deps.shown(states.map(({ conversation }) => conversation.id))
     const agents = new Array<AgentCard>(states.length)
     const left = states.entries()
     await Promise.all(
       Array.from({ length: PARALLEL }, async () => {
-        for (const [at, state] of left) agents[at] = await this.#card(state, loops, round)
+        for (const [at, state] of left) agents[at] = await this.#card(state, shown, round)
       }),
     )
     return agents
@@ -72,17 +75,23 @@ export class RosterBook {
 
   /** A conversation's current card. */
   async card(state: ConversationState): Promise<AgentCard> {
-    return this.#card(state, await this.#deps.loops([state.conversation.id]))
+    return this.#card(state, await this.#deps.shown([state.conversation.id]))
   }
 
-  async #card(state: ConversationState, loops: CardLoops, round?: Round): Promise<AgentCard> {
+  async #card(state: ConversationState, shown: CardAdditions, round?: Round): Promise<AgentCard> {
     const { notes, statuses } = this.#deps
     await notes.commit(state)
     const branchStatus = await statuses.of(state.conversation, round)
     const { id } = state.conversation
     const landedRun = notes.landed(id)
-    const loop = loops[id]
-    return cardOf(state, { branchStatus, ...(landedRun !== undefined && { landedRun }), ...(loop && { loop }) })
+    const loop = shown.loops[id]
+    const workflow = shown.workflows[id]
+    return cardOf(state, {
+      branchStatus,
+      ...(landedRun !== undefined && { landedRun }),
+      ...(loop && { loop }),
+      ...(workflow && { workflow }),
+    })
   }
 
   /** The current roster. Concurrent callers share the reading after the one in progress. */

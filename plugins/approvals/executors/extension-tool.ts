@@ -1,5 +1,5 @@
 import { refuse, Refusal, type Host } from '../../../sdk/index.js'
-import { approvalMasker } from '../masking.js'
+import { valueMasker } from '../../../sdk/node/access/value-masker.js'
 import type { StoredApproval } from '../stored-approval.js'
 import { UnknownOutcome, type CarriedOut, type Executor, type Missing } from './executor.js'
 
@@ -50,7 +50,7 @@ const called = async (
     const events = await host.call('extensions.tool', asked, { signal: AbortSignal.any([signal, late]) })
     for await (const event of events) {
       if (event.kind !== 'result') continue
-      const text = (await approvalMasker(host)).mask(event.text)
+      const text = (await valueMasker(host)).mask(event.text)
       const result = [...text].slice(0, MOST_RESULT).join('')
       if (event.ok) return { result }
       failure = result.slice(0, 500) || 'it failed without a reason'

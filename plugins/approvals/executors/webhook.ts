@@ -3,7 +3,7 @@ import { Refusal, refuse, type Host } from '../../../sdk/index.js'
 import { allowedOf } from '../../../sdk/node/network/allow.js'
 import { askOutside, SENTENCES, webAddress, type OutboundReply } from '../../../sdk/node/network/outbound.js'
 import { connectChecked, type NetworkReach } from '../../../sdk/node/network/policy.js'
-import { approvalMasker } from '../masking.js'
+import { valueMasker } from '../../../sdk/node/access/value-masker.js'
 import type { MediaCopies, SentMedia } from '../media.js'
 import type { StoredApproval } from '../stored-approval.js'
 import { UnknownOutcome, type CarriedOut, type Executor, type Missing } from './executor.js'
@@ -47,7 +47,7 @@ const sent = async (
   const { target = '', title = '', content } = item.post!
   const filled = await Promise.all([target, title, content].map(text => resolved(host, item, text)))
   const { type, body } = bodyOf(filled[1]!, filled[2]!, await copies.read(item))
-  const masker = await approvalMasker(host)
+  const masker = await valueMasker(host)
   let answer: OutboundReply
   try {
     answer = await askOutside({

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { refuse, type Store } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { ConfigFile } from '../../../sdk/node/files/config-file.js'
+import { orderedHash } from '../../../sdk/node/files/ordered-hash.js'
 import { automations, type Automation, type AutomationProblem } from '../contract.js'
 import { cronProblem } from '../schedule/cron.js'
 
@@ -131,15 +131,7 @@ export const refuseUnknownAutomation = (id: string): never =>
   refuse('not-found', `there is no automation ${JSON.stringify(id.slice(0, 60))}: GET /automations lists them`)
 
 /** A hash of everything but the switch, whatever the order of its fields. */
-export const definitionHash = ({ enabled: _switch, ...rest }: Automation): string =>
-  createHash('sha256').update(ordered(rest)).digest('hex')
-
-const ordered = (value: unknown): string =>
-  JSON.stringify(value, (_key, part: unknown) =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([one], [other]) => (one < other ? -1 : 1)))
-      : part,
-  )
+export const definitionHash = ({ enabled: _switch, ...rest }: Automation): string => orderedHash(rest)
 
 const isAccepted = (automation: Automation, accepted: Accepted): boolean => {
   const saved = Object.hasOwn(accepted, automation.id) ? accepted[automation.id] : undefined

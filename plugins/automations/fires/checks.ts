@@ -12,7 +12,7 @@ export type FireVerdict =
 /** What the checks ask. */
 export interface FireChecksDeps {
   readonly now: () => number
-  readonly admission: () => Promise<AdmissionFloor>
+  readonly admission: () => Promise<Omit<AdmissionFloor, 'workflow'>>
   readonly persona: (id: string) => Promise<boolean>
   readonly guard: (command: string, payload: string | undefined, signal: AbortSignal) => Promise<GuardResult>
 }

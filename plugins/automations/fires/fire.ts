@@ -1,4 +1,4 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import type { Origin } from '../../agent/contract.js'
 import type { Automation, FireCause, HeldWake } from '../contract.js'
 
@@ -72,7 +72,3 @@ export const choiceOf = ({ agent, account, harness, model, actsAs, allowedTools 
   ...(actsAs !== undefined && { actsAs }),
   ...(allowedTools && { allowedTools: [...allowedTools] }),
 })
-
-/** A key of any text, for the store. */
-export const digest = (...texts: readonly string[]): string =>
-  createHash('sha256').update(JSON.stringify(texts)).digest('hex').slice(0, 40)

@@ -1,13 +1,13 @@
 import type { Host, Store } from '../../../sdk/index.js'
+import { digest, type FirstAnswers } from '../../../sdk/node/access/first-answers.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { record } from '../../../sdk/node/record/record.js'
-import type { Automation, DispatchFrame, ListenerMessage, ListenerTrigger } from '../contract.js'
+import type { Automation, DispatchFrame, ListenerMessage, ListenerTrigger, WebhookFired } from '../contract.js'
 import type { StoredDefinitions } from '../definitions/definitions.js'
-import { digest, type Fire } from '../fires/fire.js'
+import type { Fire } from '../fires/fire.js'
 import type { Fires } from '../fires/fires.js'
 import type { HeldWakes } from '../fires/held-wakes.js'
 import type { LiveFire, TurnEnd } from '../fires/live-fire.js'
-import type { FirstAnswers } from '../webhooks/once.js'
 
 interface Thread {
   readonly conversationId: string
@@ -21,7 +21,7 @@ export interface DispatchDeps {
   readonly definitions: () => Promise<Pick<StoredDefinitions, 'all'>>
   readonly fires: Fires
   readonly held: HeldWakes
-  readonly answers: FirstAnswers
+  readonly answers: FirstAnswers<WebhookFired>
 }
 
 const KEY = 'thread/'

@@ -1,21 +1,20 @@
 import { refuse, type Context } from '../../../sdk/index.js'
 import { Failures } from '../../../sdk/node/access/failures.js'
+import { digest, type FirstAnswers } from '../../../sdk/node/access/first-answers.js'
+import type { OwnTokens } from '../../../sdk/node/access/own-tokens.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { Automation, AutomationsCalls, WebhookFired } from '../contract.js'
 import type { Input } from '../../../sdk/index.js'
 import type { Definition } from '../definitions/definitions.js'
 import type { Fires } from '../fires/fires.js'
-import { digest } from '../fires/fire.js'
 import type { FireOutcome, LiveFire } from '../fires/live-fire.js'
 import type { HeldWakes } from '../fires/held-wakes.js'
-import type { FirstAnswers } from './once.js'
-import type { WebhookTokens } from './tokens.js'
 
 /** The dependencies of webhooks. */
 export interface WebhooksDeps {
   readonly now: () => number
-  readonly tokens: WebhookTokens
-  readonly answers: FirstAnswers
+  readonly tokens: OwnTokens
+  readonly answers: FirstAnswers<WebhookFired>
   readonly fires: Fires
   readonly held: HeldWakes
   readonly definition: (id: string) => Promise<Definition | undefined>

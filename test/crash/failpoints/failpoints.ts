@@ -108,6 +108,14 @@ export const EXTENSIONS_POINTS: readonly string[] = [
   'extensions.update.swapped',
 ]
 
+export const WORKFLOWS_POINTS: readonly string[] = [
+  'workflows.run.stored',
+  'workflows.step.ended',
+  'workflows.step.noted',
+  'workflows.step.result',
+  'workflows.step.started',
+]
+
 export const LOOPS_POINTS: readonly string[] = [
   'loops.begun',
   'loops.round.accepted',

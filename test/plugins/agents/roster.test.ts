@@ -41,7 +41,7 @@ const board = (files = memoryFiles()) => {
         if (found) return stateOf(found)
         throw new Refusal(id === 'broken' ? 'failed' : 'not-found', `no ${id}`)
       },
-      loops: async () => ({}),
+      shown: async () => ({ loops: {}, workflows: {} }),
     })
   return { make, put, talks, held, asked }
 }

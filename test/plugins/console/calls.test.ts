@@ -30,6 +30,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['POST /{provider}/', 'for older clients: the page uses the calls below /accounts'],
   ['POST /agents/{id}/place', 'for editors that write into a private copy'],
   ['POST /automations/{id}/fire', 'programs outside call it, with a token of its own'],
+  ['POST /workflows/{id}/gate', 'programs outside call it, with a token of its own'],
   ['POST /needs', 'agents and programs raise needs'],
   ['GET /areas/', 'the list of areas has all of this'],
   ['POST /areas/{id}/holders', 'the page sets the areas of each member instead'],

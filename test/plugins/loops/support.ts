@@ -1,6 +1,7 @@
 import type { Test } from 'tap'
 import type { Loop, LoopStart } from '../../../plugins/loops/contract.js'
 import { daemonWith, type Support, type SupportOptions } from '../../support/daemon.js'
+import { readUntil } from '../../support/changes.js'
 
 /** A daemon with loops and what they use. */
 export const loopsDaemon = (t: Test, options: SupportOptions = {}, more: readonly string[] = []): Promise<Support> =>
@@ -22,27 +23,12 @@ export const loopOf = (conversationId: string, more: Partial<LoopStart> = {}): L
 })
 
 /** The loop as it stands once something holds of it; looks again at every event of loops. */
-export const loopUntil = async (
+export const loopUntil = (
   { client }: Pick<Support, 'client'>,
   conversationId: string,
   holds: (loop: Loop) => boolean,
-): Promise<Loop> => {
-  const over = new AbortController()
-  try {
-    for await (const event of await client.call('GET /events', {}, { signal: over.signal })) {
-      const isNews = event.kind === 'hello' || event.kind === 'heartbeat'
-      if (!isNews && !(event.kind === 'runtimeChanged' && event.domains.includes('loops'))) continue
-      const loop = await client.call('GET /loops/{conversationId}', { conversationId })
-      if (!holds(loop)) continue
-      // Otherwise the end of the loop would wait for the next event.
-      over.abort()
-      return loop
-    }
-  } finally {
-    over.abort()
-  }
-  throw new Error('the events ended')
-}
+): Promise<Loop> =>
+  readUntil(client, 'loops', () => client.call('GET /loops/{conversationId}', { conversationId }), holds)
 
 /** Waits until a loop has ended. */
 export const loopEnd = (daemon: Pick<Support, 'client'>, conversationId: string): Promise<Loop> =>

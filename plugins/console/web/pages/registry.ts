@@ -267,6 +267,13 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./loops/loops-page.js')).LoopsPage,
   },
   {
+    name: 'workflows',
+    icon: 'git',
+    needs: 'workflows.list',
+    ...IN_LIST,
+    load: async () => (await import('./workflows/workflows-page.js')).WorkflowsPage,
+  },
+  {
     name: 'safety',
     icon: 'key',
     needs: 'safety.get',

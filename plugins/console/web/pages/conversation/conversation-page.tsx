@@ -81,6 +81,11 @@ const Head = ({ agent, id, action }: { agent: AgentCard | undefined; id: string;
         </ActionButton>
       )}
       {mayWork && agent && <OptionsButton agent={agent} />}
+      {agent?.workflow && (
+        <a class="button" href={fragmentOf('workflows', agent.workflow.runId)}>
+          Workflow
+        </a>
+      )}
       {agent?.branch && (
         <a class="button" href={fragmentOf('c', id, 'changes')}>
           Changes <DiffCounts diff={agent.diff} />

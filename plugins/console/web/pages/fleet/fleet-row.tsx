@@ -3,13 +3,14 @@ import { fragmentOf } from '../../data/route.js'
 import { agoOf, countText, momentOf, spanText, visibleName } from '../../ui/format.js'
 import { StatusTag, cardTitle } from '../../ui/status.js'
 
-const detailOf = ({ cards, failure, activity, landRequested, status, startedAt }: AgentCard): string => {
+const detailOf = ({ cards, failure, activity, landRequested, status, startedAt, workflow }: AgentCard): string => {
   if (cards?.length) return cards.map(({ title }) => title).join(' · ')
   if (status === 'error' && failure) return failure
   if (landRequested) return 'Somebody asks for this work to be landed.'
   const { tool, target, todo } = activity ?? {}
   const doing = [todo, [tool, target].filter(Boolean).join(' ')].filter(Boolean).join(' · ')
-  return startedAt && doing ? `${doing} · ${spanText(Date.now() - startedAt)}` : doing
+  if (startedAt && doing) return `${doing} · ${spanText(Date.now() - startedAt)}`
+  return doing || (workflow ? `${workflow.name}: step ${workflow.index} of ${workflow.total}` : '')
 }
 
 /** The lines that a conversation changed. */

@@ -133,10 +133,10 @@ export const KNOWN_SETTINGS: { readonly [key in SettingKey]: KnownSetting } = {
     section: 'Automations',
     label: 'What may start by itself',
     about:
-      'One line each for schedule, event (webhooks), listener (messages through extensions) and workspace: allow, hold '
-      + '(wait for a person) or deny.',
+      'One line each for schedule, event (webhooks), listener (messages through extensions), workspace: allow, hold '
+      + '(wait for a person) or deny. And for workflow (gates): allow or deny.',
     input: { kind: 'pairs', placeholder: 'event: hold' },
-    usual: { schedule: 'allow', event: 'allow', listener: 'allow', workspace: 'allow' },
+    usual: { schedule: 'allow', event: 'allow', listener: 'allow', workspace: 'allow', workflow: 'allow' },
   },
   automationFailureLimit: {
     section: 'Automations',

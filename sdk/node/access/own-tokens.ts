@@ -1,8 +1,8 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import type { Store } from '../../../sdk/index.js'
+import type { Store } from '../../host.js'
 
-/** The token of one webhook, as it is stored in the data folder. */
-export interface StoredToken {
+/** The token of one open route, as it is stored in the data folder. */
+export interface OwnToken {
   readonly token: string
   readonly createdAt: number
   readonly lastUsedAt?: number
@@ -12,11 +12,11 @@ export interface StoredToken {
 const KEY = 'token/'
 const BYTES = 32
 
-/** The tokens of webhooks; they are in no file of the workspace. */
-export class WebhookTokens {
+/** The tokens of routes that are open to whoever has theirs; they are in no file of the workspace. */
+export class OwnTokens {
   readonly #store: Pick<Store, 'set' | 'delete'>
   readonly #now: () => number
-  readonly #tokens = new Map<string, StoredToken>()
+  readonly #tokens = new Map<string, OwnToken>()
 
   constructor(store: Pick<Store, 'set' | 'delete'>, now: () => number) {
     this.#store = store
@@ -25,15 +25,15 @@ export class WebhookTokens {
 
   load(documents: readonly (readonly [key: string, value: unknown])[]): void {
     const found = documents.filter(([key]) => key.startsWith(KEY))
-    for (const [key, value] of found) this.#tokens.set(key.slice(KEY.length), value as StoredToken)
+    for (const [key, value] of found) this.#tokens.set(key.slice(KEY.length), value as OwnToken)
   }
 
-  of(id: string): StoredToken | undefined {
+  of(id: string): OwnToken | undefined {
     return this.#tokens.get(id)
   }
 
   /** Makes a token; an earlier one stops working. */
-  async make(id: string): Promise<StoredToken> {
+  async make(id: string): Promise<OwnToken> {
     const made = { token: randomBytes(BYTES).toString('base64url'), createdAt: this.#now() }
     await this.#keep(id, made)
     return made
@@ -56,7 +56,7 @@ export class WebhookTokens {
     await this.#store.delete(KEY + id)
   }
 
-  async #keep(id: string, token: StoredToken): Promise<void> {
+  async #keep(id: string, token: OwnToken): Promise<void> {
     await this.#store.set(KEY + id, token)
     this.#tokens.set(id, token)
   }

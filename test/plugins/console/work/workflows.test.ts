@@ -1,0 +1,88 @@
+import t from 'tap'
+import { withChromium } from '../../../support/browser/browser.js'
+import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../../support/browser/console.js'
+import { daemonWith } from '../../../support/daemon.js'
+import { exactly } from '../../../support/lists.js'
+import { judgeOf, runEnd, stepOf, workflowOf } from '../../workflows/support.js'
+
+t.test('workflows in the console', withChromium(), async t => {
+  const daemon = await daemonWith(t, [...CONSOLE_GROUPS, 'loops', 'workflows'])
+  const { client } = daemon
+  const browser = await launchBrowser(t)
+
+  await t.test('a design with a gate is written, run, archived, changed and removed', async t => {
+    const tab = await ownerTab(browser, daemon, '#/workflows')
+    const { page } = tab
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Add a workflow' }).click()
+    await dialog.getByLabel('Id of the workflow').fill('note')
+    await dialog.getByLabel('Name').fill('A note')
+    await dialog.getByLabel('Id of the step', { exact: true }).fill('write')
+    await dialog.getByLabel('Title of the step').fill('Write the note')
+    await dialog.getByLabel('Its goal').fill('There is a note.')
+    await dialog.getByRole('button', { name: 'Add a step' }).click()
+    const judge = dialog.getByRole('group').nth(1)
+    await judge.getByLabel('Id of the step', { exact: true }).fill('judge')
+    await judge.getByLabel('Title of the step').fill('Judge the note')
+    await judge.getByLabel('What the agent is asked').fill('verdict done it is kind\n| {"data": {"verdict": "go"}}')
+    await judge.getByLabel('Its goal').fill('It is judged.')
+    await judge.getByLabel('Steps that must be done first').fill('write')
+    await judge.getByLabel('The agent writes').selectOption('json')
+    await judge.getByLabel('Fields that it writes').fill('verdict')
+    await dialog.getByLabel('Id of the step that decides').fill('judge')
+    await dialog.getByLabel('The field that decides').fill('verdict')
+    await dialog.getByLabel('Values that pass').fill('go')
+    t.same(await barriersOf(page), [])
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByText('expected a field as').waitFor()
+    await judge.getByLabel('Fields that it writes').fill('verdict string go or stop')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Run A note' }).click()
+    await dialog.getByLabel('Request').fill('write note.txt\n| hello\nsay written')
+    await dialog.getByRole('button', { name: 'Run', exact: true }).click()
+    await page.getByText('2 of 2 steps done').waitFor()
+    await page.getByText('It says done: it is kind').waitFor()
+    t.same(await barriersOf(page), [])
+    await page.getByRole('button', { name: 'Archive A note' }).click()
+    await page.getByRole('button', { name: 'Bring back A note' }).click()
+    await page.getByRole('button', { name: 'Archive A note' }).waitFor()
+    await page.getByRole('link', { name: 'Judge the note' }).click()
+    await page.getByRole('link', { name: 'Workflow', exact: true }).click()
+    await page.getByRole('link', { name: 'All workflows' }).click()
+    await page.getByRole('button', { name: 'Gate A note' }).click()
+    await dialog.getByRole('button', { name: 'Show the token' }).click()
+    const { token } = await client.call('GET /workflows/{id}/gate', { id: 'note' })
+    await dialog.getByText(token).waitFor()
+    t.same(await barriersOf(page), [])
+    await dialog.getByRole('button', { name: 'Make a new token' }).click()
+    await dialog.getByText(token).waitFor({ state: 'detached' })
+    t.not((await client.call('GET /workflows/{id}/gate', { id: 'note' })).token, token)
+    await dialog.getByRole('button', { name: 'Done' }).click()
+    const [before] = (await client.call('GET /workflows')).workflows
+    await page.getByRole('button', { name: 'Edit A note' }).click()
+    await dialog.getByLabel('Description').fill('Writes and judges.')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Writes and judges.').waitFor()
+    const { workflows } = await client.call('GET /workflows')
+    t.match(workflows, exactly({ id: 'note', steps: before!.steps, gate: before!.gate }))
+    await page.getByRole('button', { name: 'Remove A note' }).click()
+    await dialog.getByRole('button', { name: 'Remove' }).click()
+    await page.getByText('A workflow is a design of conversations').waitFor()
+    await endJourney(t, tab)
+  })
+
+  await t.test('a run that goes on is stopped, and its conversation says where it belongs', async t => {
+    const workflow = workflowOf('long', [stepOf('a', 'wait 60000'), judgeOf('b', 'say b', { needs: ['a'] })])
+    await client.call('POST /workflows', { workflow, create: true })
+    const { runId } = await client.call('POST /workflows/{id}/run', { id: 'long' })
+    const tab = await ownerTab(browser, daemon, '#/workflows')
+    const { page } = tab
+    await page.getByText('1 run goes on').waitFor()
+    await page.getByRole('button', { name: 'Stop Workflow long' }).click()
+    await page.getByText('Stopped', { exact: true }).waitFor()
+    t.equal((await runEnd(daemon, runId)).state, 'stopped')
+    await page.goto(`${daemon.url}/#/fleet`)
+    await page.getByText('Workflow long: step 1 of 2').waitFor()
+    await endJourney(t, tab)
+  })
+})
