@@ -12,7 +12,10 @@ export type ApprovalStatus = 'proposed' | 'approved' | 'sending' | 'done' | 'fai
 
 /** Something to publish. */
 export interface PostBody {
-  /** Where it is published; `webhook` sends one HTTP POST to `target`. */
+  /**
+   * Where it is published; `webhook` sends one HTTP POST to `target`; `outbox` publishes `content` as a page, with
+   * `media` beside it, under the name `target`.
+   */
   platform: Words<60>
   /** The community, the channel, or the address of what it replies to; of `webhook` the address that is called. */
   target?: string & MostCharacters<2000>

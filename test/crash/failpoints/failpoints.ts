@@ -117,6 +117,15 @@ export const LOOPS_POINTS: readonly string[] = [
 
 export const NEEDS_POINTS: readonly string[] = ['needs.message.accepted', 'needs.message.noted', 'needs.settled']
 
+export const OUTBOX_POINTS: readonly string[] = [
+  'outbox.noted',
+  'outbox.parted',
+  'outbox.placed',
+  'outbox.published',
+  'outbox.staged',
+  'outbox.withdrawn',
+]
+
 export const PERSONAS_POINTS: readonly string[] = ['personas.card.removed', 'personas.kit.parked']
 
 /** The longest wait for a step that happens by itself. */

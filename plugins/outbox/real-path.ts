@@ -1,0 +1,33 @@
+import type { FileHandle } from 'node:fs/promises'
+import { Refusal } from '../../sdk/index.js'
+import { openPath, type OpenedPath, type PathTree } from '../../sdk/node/files/open-path.js'
+
+/** The workspace folder of published files. */
+export const OUTBOX = 'public'
+
+/** Why a path is not opened: nothing is there, or a link is on the way. */
+export type NotReal = 'missing' | 'link'
+
+/** Opens a path on whose way no link is. Close it. */
+export const openReal = async (tree: PathTree, path: string): Promise<OpenedPath | NotReal> => {
+  let found: OpenedPath | undefined
+  try {
+    found = await openPath(tree, path)
+  } catch (error) {
+    // A link out of the tree is malformed, one to what is closed is not found.
+    const { reason } = Refusal.from(error)
+    if (reason === 'invalid') return 'link'
+    if (reason === 'not-found') return 'missing'
+    throw error
+  }
+  if (!found) return 'missing'
+  if (found.path === path) return found
+  await found.close()
+  return 'link'
+}
+
+/** What changes when a file does: its place on the disk, its size and its times. */
+export const diskIdentityOf = async (handle: FileHandle): Promise<string> => {
+  const { dev, ino, size, mtimeNs, ctimeNs } = await handle.stat({ bigint: true })
+  return [dev, ino, size, mtimeNs, ctimeNs].join(' ')
+}
