@@ -30,6 +30,7 @@ import type {
   System,
   SystemEvents,
 } from '../plugins/system/contract.js'
+import type { ShareCalls } from '../plugins/share/contract.js'
 import type { SkillsCalls } from '../plugins/skills/contract.js'
 import type { UsageCalls } from '../plugins/usage/contract.js'
 import type { FileEvents, ProjectEvents, WorkspaceCalls } from '../plugins/workspace/contract.js'
@@ -66,6 +67,7 @@ export interface Api
     ApprovalsCalls,
     LoopsCalls,
     OutboxCalls,
+    ShareCalls,
     AccountsCalls,
     Kernel {}
 

@@ -59,6 +59,8 @@ export const SECRETS_POINTS: readonly string[] = [
 
 export const CAPABILITIES_POINTS: readonly string[] = ['capabilities.suggestion.dismissed']
 
+export const SHARE_POINTS: readonly string[] = ['share.kept', 'share.removed', 'share.written']
+
 export const SKILLS_POINTS: readonly string[] = ['skills.import.staged', 'skills.import.whole']
 
 export const WORKSPACE_POINTS: readonly string[] = [
