@@ -44,7 +44,8 @@ export class Routes {
 
   /** Runs the steps of the request's route, or refuses the request. */
   readonly step: RequestStep = (ctx, next) => {
-    const page = this.#publicPages.get(segmentOf(targetPath(ctx.req.url)))
+    const target = targetPath(ctx.req.url)
+    const page = target.startsWith('/') ? this.#publicPages.get(segmentOf(target)) : undefined
     if (page) return page(ctx, next)
     if (ctx.state.arrival.publicHost) return refuseUnknown(ctx)
     const path = checkedPath(ctx.req.url ?? '')

@@ -1,4 +1,4 @@
-import type { Contract, Host } from '../../sdk/index.js'
+import { Refusal, type Contract, type Host } from '../../sdk/index.js'
 import { CurrentMasker } from '../../sdk/node/access/current-masker.js'
 import { record } from '../../sdk/node/record/record.js'
 import { shareCalls } from './calls.js'
@@ -33,7 +33,18 @@ export const activate = async (host: Host): Promise<void> => {
       await record(host, { type: 'share.removed', actor: 'sandbox:share', conversationId, title })
     }
   }
+  /** Removes the pages of conversations that went while no daemon ran, or just before it ended. */
+  const sweepPurged = async () => {
+    for (const id of new Set(shares.all.map(({ conversationId }) => conversationId))) {
+      const isGone = await host.call('agent.record', { id, limit: 1 }).then(
+        () => false,
+        error => Refusal.from(error).reason === 'not-found',
+      )
+      if (isGone) await purged(id)
+    }
+  }
   await shares.load()
+  host.on('daemon.ready', () => void sweepPurged().catch(failed('removing shares of purged conversations')))
   host.on(
     'conversation.gone',
     ({ conversationId, how }) => void (how === 'purged' && purged(conversationId).catch(failed('removing shares'))),

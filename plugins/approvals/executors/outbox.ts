@@ -1,8 +1,9 @@
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { refuse, type Host } from '../../../sdk/index.js'
 import { escapedHtml } from '../../../sdk/node/pages/message-page.js'
 import type { MediaCopies } from '../media.js'
+import type { ActionBody } from '../contract.js'
 import type { StoredApproval } from '../stored-approval.js'
 import type { CarriedOut, Executor, Missing } from './executor.js'
 
@@ -10,6 +11,46 @@ type OutboxHost = Pick<Host, 'call' | 'serves' | 'place'>
 
 const PAGE = 'index.html'
 const NAME = /^[^/.\\][^/\\]{0,119}$/
+
+const PUBLISH = 'outbox.publish'
+
+/** The path that an action publishes, whose arguments are checked; undefined: it is another action. */
+export const publishedPath = ({ key, args }: ActionBody): string | undefined => {
+  if (key !== PUBLISH) return undefined
+  const wrong = (field: string, expected: string): never =>
+    refuse('invalid', `action.args.${field}: expected ${expected}`, {
+      errors: [{ path: `action.args.${field}`, expected }],
+    })
+  const { path, as, expiresAt, ...more } = args
+  const [other] = Object.keys(more)
+  if (other !== undefined) wrong(other.slice(0, 60), 'path, as and expiresAt alone')
+  if (as !== undefined && !(typeof as === 'string' && NAME.test(as))) wrong('as', 'a name such as report')
+  if (expiresAt !== undefined && !Number.isSafeInteger(expiresAt)) wrong('expiresAt', 'milliseconds since the epoch')
+  const isPath = typeof path === 'string' && path !== '' && path !== '.' && path.split('/')[0] !== 'public'
+  return isPath ? path : wrong('path', 'a path of the workspace outside of public/')
+}
+
+/** Publishes a file or folder as it was when the action was filed. */
+export const outboxFiles = async (
+  host: OutboxHost,
+  copies: MediaCopies,
+  item: StoredApproval,
+): Promise<Executor | Missing> => {
+  const { args } = item.action!
+  if (!(await host.serves(PUBLISH))) return { problem: 'this sandbox has no outbox' }
+  const { path, as = basename(String(path)), expiresAt } = args as { path: string; as?: string; expiresAt?: number }
+  return {
+    lane: 'outbox',
+    subjects: [{ kind: 'action', provider: 'outbox', type: 'publish', text: JSON.stringify(args).slice(0, 20_000) }],
+    carryOut: async () => {
+      const { url, files } = await host.call('outbox.publish', {
+        ...{ place: copies.treeOf(item), as, by: item.approvedBy ?? item.proposedBy },
+        ...(expiresAt !== undefined && { expiresAt }),
+      })
+      return { result: `published as ${as}, ${files} files`, ...(url !== undefined && { url }) }
+    },
+  }
+}
 
 /** Publishes a post as a page: its content is the page, its files lie beside it, and its target is the name. */
 export const outboxPage = async (

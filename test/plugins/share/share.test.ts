@@ -1,8 +1,9 @@
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Api } from '../../../sdk/api.js'
 import type { Input } from '../../../sdk/contract.js'
+import { refuse } from '../../../sdk/index.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
@@ -105,7 +106,6 @@ t.test('sharing conversations', async t => {
   })
 
   await t.test('a page stays as it was until it is taken again under its address', async t => {
-    mkdirSync(join(workspace, '.sandbox/records/artifacts'), { recursive: true })
     writeFileSync(join(workspace, 'photo.jpg'), jpegWithGps())
     writeFileSync(join(workspace, 'drawing.svg'), '<svg xmlns="http://www.w3.org/2000/svg"/>')
     const attachments = ['photo.jpg', 'drawing.svg']
@@ -124,7 +124,10 @@ t.test('sharing conversations', async t => {
     const again = await mai!.call('POST /share/update', { id: share.id, expiresAt: Date.now() + 60_000 })
     t.match(again, { id: share.id, url: share.url, stale: false, expiresAt: Number })
     t.match(await pageOf(share.url), '<p dir="auto">two</p>')
-    t.match(await mai!.call('POST /share/update', { id: share.id, expiresAt: null }), { expiresAt: undefined })
+    rmSync(join(workspace, 'photo.jpg'))
+    const last = await mai!.call('POST /share/update', { id: share.id, expiresAt: null })
+    t.match(last, { expiresAt: undefined, pictures: 0 })
+    t.equal((await askPage(url, pathOfUrl(share.url) + picture)).status, 404, 'a picture that is not shown any more')
     t.equal(readdirSync(join(data, 'share/pages', share.id)).length, 1)
     t.match(await activity('share.updated'), exactly({ actor: 'mai@example.org' }, {}))
   })
@@ -170,7 +173,7 @@ t.test('sharing conversations', async t => {
     await client.call('POST /agents/purge', { ids: ['first'] })
     while ((await statusOf(long.url)) !== 404) await new Promise(resolve => setTimeout(resolve, 10))
     t.match(await refusalOf(() => mai!.call('POST /share/update', { id: long.id })), { status: 404 })
-    t.notOk(existsSync(join(data, 'share/pages', long.id)))
+    while (existsSync(join(data, 'share/pages', long.id))) await new Promise(resolve => setTimeout(resolve, 10))
   })
 
   await t.test('10,000 guesses are answered as a page that was taken down, until there are too many', async t => {
@@ -194,4 +197,27 @@ t.test('a deployment that serves nothing shares nothing', async t => {
   const asked = { conversationId: 'c', detail: 'messages', title: 'T' } as const
   t.match(await refusalOf(() => client.call('POST /share', asked)), { status: 409 })
   t.match(await client.call('POST /share/preview', asked), { messages: 2 })
+})
+
+t.test('a page goes at the next start if its conversation is gone for good by then', async t => {
+  const first = await daemonWith(t, ['share', 'agent', 'agents', 'settings'])
+  const { client, workspace, data } = first
+  for (const conversationId of ['gone', 'kept']) {
+    await runTurn(client, conversationId, 'say hi')
+    await client.call('POST /share', { conversationId, detail: 'messages', title: conversationId })
+  }
+  await first.stop()
+  const kept = { id: 'kept', title: 'kept', updatedAt: 1, startedAt: 1, state: 'live', provider: 'script' } as const
+  const next = await daemonWith(t, ['share', 'settings'], {
+    ...{ workspace, data },
+    fakes: {
+      'agent.record': ({ id }) =>
+        id === 'gone'
+          ? refuse('not-found', 'it was purged')
+          : { ...kept, harness: 'native' as const, total: 2, openedBy: 'ada@example.org', messages: [] },
+    },
+  })
+  const listed = async () => (await next.client.call('GET /share', {})).shares
+  while ((await listed()).length > 1) await new Promise(resolve => setTimeout(resolve, 10))
+  t.match(await listed(), exactly({ conversationId: 'kept' }))
 })

@@ -1,9 +1,5 @@
-import type { FileHandle } from 'node:fs/promises'
-import { Refusal } from '../../sdk/index.js'
-import { openPath, type OpenedPath, type PathTree } from '../../sdk/node/files/open-path.js'
-
-/** The workspace folder of published files. */
-export const OUTBOX = 'public'
+import { Refusal } from '../../refusal.js'
+import { openPath, type OpenedPath, type PathTree } from './open-path.js'
 
 /** Why a path is not opened: nothing is there, or a link is on the way. */
 export type NotReal = 'missing' | 'link'
@@ -24,10 +20,4 @@ export const openReal = async (tree: PathTree, path: string): Promise<OpenedPath
   if (found.path === path) return found
   await found.close()
   return 'link'
-}
-
-/** What changes when a file does: its place on the disk, its size and its times. */
-export const diskIdentityOf = async (handle: FileHandle): Promise<string> => {
-  const { dev, ino, size, mtimeNs, ctimeNs } = await handle.stat({ bigint: true })
-  return [dev, ino, size, mtimeNs, ctimeNs].join(' ')
 }
