@@ -151,14 +151,16 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     grants,
     limits: deployment.wall?.limits ?? {},
     previews: { ...deployment.previews, host: config.host },
+    publicPages: { ...deployment.public, ...(deployment.http?.publicUrl && { url: deployment.http.publicUrl }) },
     ...(deployment.models && { models: deployment.models }),
     ...(options.only && { only: options.only }),
     ...(options.apart && { apart: options.apart }),
   })
 
   const uploads = join(data, 'uploads')
+  const { http = {}, public: { host: publicHost } = {} } = deployment
   rmSync(uploads, { recursive: true, force: true })
-  const app = new App({ kernel, auth, streams, bodies, connections, log, uploads, http: deployment.http ?? {} })
+  const app = new App({ kernel, auth, streams, bodies, connections, log, uploads, http, publicHost })
   for (const group of groups) app.add(group)
   serveOwn(app, root, identity, boot, groups)
   const server = createHttpServer(app, connections)

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LimitSettings, ModelSettings, PreviewPlace, WallGrants } from '../sdk/host.js'
+import type { LimitSettings, ModelSettings, PreviewPlace, PublicPlace, WallGrants } from '../sdk/host.js'
 import { Group } from './group.js'
 import { parseManifest, type PluginManifest } from './manifest.js'
 import { inOrder, levelsOf } from './permissions.js'
@@ -22,6 +22,8 @@ export interface LoadOptions {
   readonly limits: LimitSettings
   /** Where previews are served. */
   readonly previews: PreviewPlace
+  /** Where public files and pages are served. */
+  readonly publicPages: PublicPlace
   /** The deployment's model settings. */
   readonly models?: ModelSettings
   /** Load only these groups; default: all. */
@@ -39,13 +41,14 @@ const LAST_WORK = 8_000
  * Throws an error that names the group when a call it needs is not served, or when it fails to start.
  */
 export const loadGroups = async (kernel: KernelServices, options: LoadOptions): Promise<Group[]> => {
-  const { root, only, apart = [], workspace, data, hidden, grants, limits, previews, models } = options
+  const { root, only, apart = [], workspace, data, hidden, grants, limits, previews, publicPages } = options
+  const models = options.models && { models: options.models }
   const manifests = readManifests(options.manifests).filter(({ name }) => !only || only.includes(name))
   const waits = new Waits()
   const groups = inOrder(manifests).map(manifest => {
     const { name } = manifest
     const own = { folder: join(data, name), logs: join(data, 'logs') }
-    const place = { workspace, data, ...own, root, hidden, grants, limits, previews, ...(models && { models }) }
+    const place = { workspace, data, ...own, root, hidden, grants, limits, previews, publicPages, ...models }
     return new Group(manifest, { kernel, place, entry: join(root, manifest.entry), apart: apart.includes(name), waits })
   })
   for (const group of groups) {

@@ -38,6 +38,11 @@ export interface OpenAccess extends BodyAccess {
   ticket?: TicketAccess
   /** Answers before the start is done. */
   early?: true
+  /**
+   * A public page, `GET /x/{name}/{path}`: `path` is the rest of the path with its slashes, which may be empty.
+   * Nothing else is served below its first segment.
+   */
+  publicPage?: true
 }
 
 /** Who may use a route. */

@@ -15,6 +15,7 @@ import type { HistoryCalls } from '../plugins/history/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { LoopsCalls, LoopsEvents } from '../plugins/loops/contract.js'
 import type { NeedsCalls, NeedsEvents } from '../plugins/needs/contract.js'
+import type { OutboxCalls } from '../plugins/outbox/contract.js'
 import type { PersonaPointer, PersonasCalls, PersonasEvents } from '../plugins/personas/contract.js'
 import type { PortsCalls } from '../plugins/ports/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
@@ -29,6 +30,7 @@ import type {
   System,
   SystemEvents,
 } from '../plugins/system/contract.js'
+import type { ShareCalls } from '../plugins/share/contract.js'
 import type { SkillsCalls } from '../plugins/skills/contract.js'
 import type { UsageCalls } from '../plugins/usage/contract.js'
 import type { WorkflowsCalls, WorkflowsEvents } from '../plugins/workflows/contract.js'
@@ -66,6 +68,8 @@ export interface Api
     SafetyCalls,
     ApprovalsCalls,
     LoopsCalls,
+    OutboxCalls,
+    ShareCalls,
     AccountsCalls,
     Kernel {}
 

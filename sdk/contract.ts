@@ -35,8 +35,11 @@ export interface Media {
  */
 export interface GivenBytes extends Omit<Bytes, 'data'> {
   readonly data: string | Uint8Array | AsyncIterable<string | Uint8Array>
-  /** 206: only the part that `content-range` in the headers names. Other ones: a page that says why a call failed. */
-  readonly status?: 206 | 400 | 424 | 429 | 503
+  /**
+   * 206: only the part that `content-range` in the headers names. 301: it is at the `location` in the headers. Other
+   * ones: a page that says why a call failed.
+   */
+  readonly status?: 206 | 301 | 400 | 424 | 429 | 503
 }
 
 /** A position in a journal, after entry `after`: the kernel serves the stored entries from there, then new ones. */

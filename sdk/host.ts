@@ -118,6 +118,23 @@ export interface PreviewPlace extends PreviewSettings {
   host: string
 }
 
+/** The deployment's settings of public files and pages. */
+export interface PublicSettings {
+  /** `off`: nothing is published, and nothing published is served. Default: `on`. */
+  serve?: 'on' | 'off'
+  /**
+   * A host of their own with its port unless that is the default, such as `files.example.org`: it answers nothing else,
+   * so pages there keep their origin.
+   */
+  host?: string & tags.Pattern<'^[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:[0-9]{1,5})?$'>
+}
+
+/** Where public files and pages are served. */
+export interface PublicPlace extends PublicSettings {
+  /** The address that the deployment gives to links. */
+  url?: string
+}
+
 /** The daemon that a plugin runs in; constant while it runs. */
 export interface Place {
   /** The workspace's real path. */
@@ -141,6 +158,8 @@ export interface Place {
   readonly limits: LimitSettings
   /** Where previews are served. */
   readonly previews: PreviewPlace
+  /** Where public files and pages are served. */
+  readonly publicPages: PublicPlace
   /** The deployment's model settings. */
   readonly models?: ModelSettings
 }

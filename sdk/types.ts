@@ -110,6 +110,12 @@ export interface HttpFacts {
   readonly accept?: string
   /** The encodings that the client accepts for a download (`accept-encoding`; RFC 9110, section 12.5.3). */
   readonly acceptEncoding?: string
+  /** Only the head of the answer is sent: the request is `HEAD`. */
+  readonly headOnly?: true
+  /** The tags of what the client already has (`if-none-match`; RFC 9110, section 13.1.2). */
+  readonly ifNoneMatch?: string
+  /** The request names the host of public files and pages, at which nothing else is answered. */
+  readonly publicHost?: true
   /** The requested range, and the tag that it applies to (`range`, `if-range`; RFC 9110, section 14). */
   readonly range?: string
   readonly ifRange?: string

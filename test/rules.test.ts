@@ -19,7 +19,7 @@ const LINES = {
     'kernel/auth': 1500,
     'kernel/config': 200,
     'kernel/extensions': 300,
-    'kernel/http': 1190,
+    'kernel/http': 1260,
     'kernel/http/sockets': 260,
     'kernel/logs': 250,
     'kernel/storage': 450,
@@ -141,6 +141,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
   // Several groups unpack archives.
   if (file.startsWith('sdk/node/archives/'))
     return { values: [/^sdk\//, /^node:/, /^(?:tar-stream|yauzl)$/], types: [] }
+  if (file === 'sdk/node/files/media-type.ts') return { values: [/^sdk\//, /^node:/, /^mime-types$/], types: [] }
   if (file.startsWith('sdk/')) return { values: [/^sdk\//, /^node:/], types: [/^typia$/] }
   if (CONTRACTS.test(file))
     return {
@@ -495,10 +496,14 @@ const NAMED = [
   /^sdk\/(?:extension\.ts names \.\.\/plugins\/extensions\/contract\.js|examples\/\S+ names [A-Z]+ \/\S+), /,
   // An operation of the process of an extension, named as a call is.
   /^sdk\/node\/extension\/\S+ names settings\.get, /,
-  // Calls that a library makes for the group that uses it: to record, to ask for reach, to read or mask stored secrets.
+  // Calls that a library makes for the group that uses it: to record, to ask for reach, to read stored secrets, to find
+  // the tree of a conversation.
   /^sdk\/node\/record\/record\.ts names activity\.record, /,
   /^sdk\/node\/access\/asked-reach\.ts names areas\.reach, /,
   /^sdk\/node\/access\/value-masker\.ts names secrets\.values, /,
+  /^sdk\/node\/access\/caller-tree\.ts names (?:agent\.conversation|checkouts\.repos), /,
+  // How far addresses are known.
+  /^sdk\/node\/pages\/public-address\.ts names machine, /,
   /^sdk\/node\/transport\/stored-token\.ts names secrets\.(?:atHost|resolve), /,
   // The commands for everyday jobs; all other commands are derived from the document.
   /^sdk\/cli\/(?:verbs|follow|daemon)\//,

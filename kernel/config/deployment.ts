@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import typia, { type tags } from 'typia'
-import type { LimitSettings, ModelSettings, PreviewSettings } from '../../sdk/host.js'
+import type { LimitSettings, ModelSettings, PreviewSettings, PublicSettings } from '../../sdk/host.js'
 import type { IdentityProvider } from '../../sdk/kernel.js'
 import { StartError } from './start-error.js'
 
@@ -44,6 +44,8 @@ export interface Deployment {
   }
   /** Where servers of the workspace are shown. */
   previews?: PreviewSettings
+  /** Public files and pages. */
+  public?: PublicSettings
   /** Providers of models, and the free trial. */
   models?: ModelSettings
 }

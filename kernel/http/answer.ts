@@ -63,9 +63,11 @@ class HttpContext implements Context {
 export const httpFactsOf = (ctx: RequestContext): HttpFacts => {
   const { head, ownHost, origin, foreign, ...facts } = ctx.state.arrival
   const { accept, 'accept-encoding': acceptEncoding, 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers
-  const { 'idempotency-key': idempotencyKey } = ctx.req.headers
+  const { 'idempotency-key': idempotencyKey, 'if-none-match': ifNoneMatch } = ctx.req.headers
   return {
     ...facts,
+    ...(ctx.req.method === 'HEAD' && { headOnly: true as const }),
+    ...(ifNoneMatch !== undefined && { ifNoneMatch }),
     ...(accept !== undefined && { accept }),
     ...(acceptEncoding !== undefined && { acceptEncoding: String(acceptEncoding) }),
     ...(ifMatch !== undefined && { ifMatch }),

@@ -13,6 +13,7 @@ import { checkOrigin } from './cors.js'
 import { answerErrors } from './errors.js'
 import type { Arrival } from './origin.js'
 import { serveInTurn } from './pipelining.js'
+import { servePublicPage, takePath } from './public-page.js'
 import { sendBytes, sendValue } from './reply.js'
 import type { RequestState, RequestStep } from './request.js'
 import { Routes } from './routes.js'
@@ -22,6 +23,8 @@ import { Upgrades } from './sockets/sockets.js'
 export interface AppOptions extends SubtreeDeps, AnswerDeps {
   readonly log: Logger
   readonly http: NonNullable<Deployment['http']>
+  /** The host at which public files and pages alone are answered. */
+  readonly publicHost?: string | undefined
   /** The folder of uploaded files, which are deleted when their call is answered. */
   readonly uploads: string
 }
@@ -37,7 +40,7 @@ export class App {
     this.#options = options
     this.#koa.use(answerErrors(options.log))
     this.#koa.use(serveInTurn())
-    this.#koa.use(checkOrigin(options.http))
+    this.#koa.use(checkOrigin(options.http, options.publicHost))
     this.#koa.use(this.#routes.step)
   }
 
@@ -61,14 +64,17 @@ export class App {
       if (!isRoute(call)) continue
       const [method = '', path = ''] = call.split(' ')
       if (access.ticket?.lastsSeconds) deps.auth.ticketsLast(access.ticket.for, access.ticket.lastsSeconds * 1000)
-      this.#routes.add(method, path, [
+      const isPage = 'open' in access && access.publicPage === true
+      const steps = [
         contract,
         ...(method === 'GET' ? [serveSocket(deps, { group: name, call, access })] : []),
         admitCaller(deps, access),
         ...(access.early ? [] : [gate]),
-        readInput(call, access, deps.uploads),
+        isPage ? takePath : readInput(call, access, deps.uploads),
         sendAnswer(deps, call, 'etag' in access && access.etag === true),
-      ])
+      ]
+      if (isPage) this.#routes.publicPage(path, servePublicPage(path, compose(steps)))
+      else this.#routes.add(method, path, steps)
     }
   }
 

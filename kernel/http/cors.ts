@@ -13,8 +13,8 @@ const SHARED = {
 /**
  * Checks host and origin, refuses foreign ones, and answers CORS preflight requests (Fetch standard, CORS protocol).
  */
-export const checkOrigin = (http: NonNullable<Deployment['http']>): RequestStep => {
-  const arrive = createArrival(http)
+export const checkOrigin = (http: NonNullable<Deployment['http']>, publicHost?: string): RequestStep => {
+  const arrive = createArrival(http, publicHost)
   return (ctx, next) => {
     const arrival = (ctx.state.arrival = arrive(ctx.req))
     if (arrival.origin) ctx.state.reply.lines.setAll(SHARED).set('access-control-allow-origin', arrival.origin)

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { wantsPage } from '../../sdk/node/pages/message-page.js'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Logger } from '../logs/log.js'
 import { Lines } from './head-lines.js'
@@ -31,5 +32,12 @@ const fail = (log: Logger, ctx: RequestContext, error: unknown): void => {
   if (!ctx.req.complete) reply.lines.set('connection', 'close')
   if (refusal.reason === 'too-many' && ctx.query.ticket !== undefined && ctx.get('accept') === 'text/event-stream')
     sendRetry(reply, refusal)
+  else if (ctx.state.publicPage) sendRefusal(reply, asPublic(refusal), wantsPage(ctx.get('accept')))
   else sendRefusal(reply, refusal)
 }
+
+/** Malformed, unknown, blocked, expired and withdrawn look alike. */
+const asPublic = (refusal: Refusal): Refusal =>
+  refusal.reason === 'not-found' || refusal.reason === 'invalid'
+    ? new Refusal('not-found', 'nothing is served at this address')
+    : refusal

@@ -21,7 +21,10 @@ const LOOPBACK = /^(127\.0\.0\.1|\[::1\]|localhost)(:\d{1,5})?$/i
 const FORWARDING = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
 
 /** Checks Host, Origin and transport against the deployment's lists, against DNS rebinding and cross-site requests. */
-export const createArrival = (http: NonNullable<Deployment['http']>): ((req: IncomingMessage) => Arrival) => {
+export const createArrival = (
+  http: NonNullable<Deployment['http']>,
+  publicHost?: string,
+): ((req: IncomingMessage) => Arrival) => {
   const hosts = new Set((http.hosts ?? []).map(host => host.toLowerCase()))
   const patterns = (http.origins ?? []).map(originPattern)
   const proxies = new Set(http.trustedProxies ?? [])
@@ -38,16 +41,23 @@ export const createArrival = (http: NonNullable<Deployment['http']>): ((req: Inc
     const tls =
       (req.socket as TLSSocket).encrypted === true || (proxied && req.headers['x-forwarded-proto'] === 'https')
     const base = `${tls ? 'https' : 'http'}://${host}`
-    const ownHost = (loopbackName && isLoopback(plainAddress(req.socket.localAddress))) || hosts.has(host.toLowerCase())
+    const isPublic = publicHost !== undefined && host.toLowerCase() === publicHost
+    const ownHost =
+      isPublic || (loopbackName && isLoopback(plainAddress(req.socket.localAddress))) || hosts.has(host.toLowerCase())
     const origin = head.get('origin')
     const allowed =
-      origin !== undefined && origin !== 'null' && (origin === base || patterns.some(pattern => pattern.test(origin)))
+      origin !== undefined
+      && origin !== 'null'
+      // What is published is other people's code.
+      && URL.parse(origin)?.host !== publicHost
+      && (origin === base || patterns.some(pattern => pattern.test(origin)))
     const address = proxied ? (clientOf(req, proxies) ?? peer) : peer
     return {
       head,
       address,
       base: http.publicUrl ?? base,
       ownHost,
+      publicHost: isPublic || undefined,
       local,
       nearPort: near ? req.socket.remotePort : undefined,
       forwarded: forwarded || undefined,

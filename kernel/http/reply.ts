@@ -1,9 +1,11 @@
 import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ServerResponse } from 'node:http'
+import { STATUS_CODES, type ServerResponse } from 'node:http'
 import { isIdentified, isPosition, isWatch, type GivenBytes, type Position } from '../../sdk/contract.js'
 import { drained } from './drained.js'
 import { codeOf } from '../../sdk/node/files/paths.js'
+import { namesTag } from '../../sdk/node/pages/entity-tag.js'
+import { MESSAGE_PAGE_HEADERS, messagePage } from '../../sdk/node/pages/message-page.js'
 import { etagOf } from './tagged.js'
 import { Refusal } from '../../sdk/refusal.js'
 import type { Sink } from '../streams/watcher.js'
@@ -39,8 +41,7 @@ export const sendValue = (reply: HttpReply, value: unknown, etag = false, ifNone
   if (etag) {
     const tag = etagOf(body)
     lines.set('etag', tag).set('cache-control', 'no-cache')
-    if (ifNoneMatch?.split(',').some(one => one.trim().replace(/^W\//, '') === tag))
-      return void lines.write(res, 304).end()
+    if (namesTag(ifNoneMatch, tag)) return void lines.write(res, 304).end()
   }
   sendJson(reply, 200, body)
 }
@@ -62,7 +63,7 @@ export const sendBytes = async (
 ): Promise<void> => {
   const { data, headers = {}, status = 200 } = value
   lines.setAll(headers)
-  if (headers.etag && ifNoneMatch === headers.etag) return void lines.write(res, 304).end()
+  if (headers.etag && namesTag(ifNoneMatch, headers.etag)) return void lines.write(res, 304).end()
   lines.set('content-type', value['content-type'])
   if (typeof data === 'string' || data instanceof Uint8Array) {
     const body = Buffer.from(data as string)
@@ -78,12 +79,15 @@ export const sendBytes = async (
 }
 
 /** Sends a refusal, or closes the connection of an answer that has begun. */
-export const sendRefusal = (reply: HttpReply, refusal: Refusal): void => {
+export const sendRefusal = (reply: HttpReply, refusal: Refusal, asPage = false): void => {
   if (reply.res.headersSent) return void reply.res.destroy()
   const { retryAfter } = refusal.detail
   if (refusal.reason === 'range') reply.lines.set('content-range', `bytes */${String(refusal.body.sizeBytes)}`)
   if (retryAfter !== undefined) reply.lines.set('retry-after', Math.max(1, Math.ceil(retryAfter)))
-  sendJson(reply, refusal.status, JSON.stringify(refusal.body))
+  if (!asPage) return sendJson(reply, refusal.status, JSON.stringify(refusal.body))
+  const html = Buffer.from(messagePage(STATUS_CODES[refusal.status] ?? 'Not served', refusal.message))
+  reply.lines.setAll({ ...MESSAGE_PAGE_HEADERS, 'x-robots-tag': 'noindex', 'content-length': html.length })
+  reply.lines.write(reply.res, refusal.status).end(reply.head ? undefined : html)
 }
 
 /**

@@ -12,6 +12,8 @@ export interface RequestState {
   arrival: Arrival
   /** The contract of the group that serves the route. */
   contract: Contract
+  /** The route is a public page: failures are pages for browsers, and every 404 is the same. */
+  publicPage?: true
   /** The admitted caller. */
   caller: Caller
   /** Stops counting this call for its caller's limits; called when the request ends, and once a stream has begun. */

@@ -21,6 +21,7 @@ export class Routes {
   readonly #added = new Map<string, { method: string; path: string; steps: readonly RequestStep[] }[]>()
   readonly #routers = new Map<string, Router<RequestState>>()
   readonly #subtrees = new Map<string, RequestStep>()
+  readonly #publicPages = new Map<string, RequestStep>()
   #open: string | undefined
 
   /** Adds a route; the router of its first segment is built on the first request that needs it. */
@@ -36,8 +37,17 @@ export class Routes {
     this.#subtrees.set(segment, step)
   }
 
+  /** Answers all paths below a segment as a public page. */
+  publicPage(path: string, step: RequestStep): void {
+    this.#publicPages.set(segmentOf(path), step)
+  }
+
   /** Runs the steps of the request's route, or refuses the request. */
   readonly step: RequestStep = (ctx, next) => {
+    const target = targetPath(ctx.req.url)
+    const page = target.startsWith('/') ? this.#publicPages.get(segmentOf(target)) : undefined
+    if (page) return page(ctx, next)
+    if (ctx.state.arrival.publicHost) return refuseUnknown(ctx)
     const path = checkedPath(ctx.req.url ?? '')
     const segment = segmentOf(path)
     const subtree = this.#subtrees.get(segment)
@@ -83,7 +93,10 @@ const refuseUnknown = ({ method, path }: Pick<RequestContext, 'method' | 'path'>
 const hasSlash = (params: { readonly [name: string]: string }): boolean =>
   Object.entries(params).some(([name, value]) => name !== SLASHED && value.includes('/'))
 
-const segmentOf = (path: string): string => path.split('/', 2)[1]!
+const segmentOf = (path: string): string => path.split('/', 2)[1] ?? ''
+
+/** The raw path of a request target. */
+export const targetPath = (target = ''): string => target.split('?', 1)[0]!
 
 /** A path without escapes, empty segments or segments that begin with a dot. */
 const PLAIN = /^(?:\/[\w-][\w.~-]*)+$/
@@ -93,7 +106,7 @@ const PLAIN = /^(?:\/[\w-][\w.~-]*)+$/
  * backslash or a null byte.
  */
 const checkedPath = (target: string): string => {
-  const path = target.split('?', 1)[0]!
+  const path = targetPath(target)
   if (PLAIN.test(path)) return path
   const unknown = () => refuse('not-found', `nothing is served at ${path.slice(0, 200) || 'an empty target'}`)
   if (!path.startsWith('/')) unknown()

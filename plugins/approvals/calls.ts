@@ -8,6 +8,7 @@ import type { Access } from '../../sdk/reach.js'
 import { valueMasker } from '../../sdk/node/access/value-masker.js'
 import type { Approval, ApprovalInput, ApprovalsCalls, ApprovalStatus } from './contract.js'
 import { executorsNow } from './executors/executors.js'
+import { publishedPath } from './executors/outbox.js'
 import type { MediaCopies } from './media.js'
 import type { ApprovalQueue } from './queue.js'
 import { assertWhole, digestOfItem, exposedIn, movesMoney, type StoredApproval } from './stored-approval.js'
@@ -93,7 +94,13 @@ export const approvalsCalls = ({ host, queue, copies }: ApprovalCallDeps): Handl
     const before = queue.find(id)
     if (before) assertOwn(before)
     const paths = input.post?.media ?? []
-    const copy = paths.length > 0 ? await copies.copy(paths, tree) : undefined
+    const publishes = input.action && publishedPath(input.action)
+    const copy =
+      publishes !== undefined
+        ? await copies.copyTree(publishes, tree)
+        : paths.length > 0
+          ? await copies.copy(paths, tree)
+          : undefined
     const digest = digestOfItem(input, copy?.media)
     try {
       return await queue.propose(

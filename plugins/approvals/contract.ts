@@ -12,7 +12,10 @@ export type ApprovalStatus = 'proposed' | 'approved' | 'sending' | 'done' | 'fai
 
 /** Something to publish. */
 export interface PostBody {
-  /** Where it is published; `webhook` sends one HTTP POST to `target`. */
+  /**
+   * Where it is published; `webhook` sends one HTTP POST to `target`; `outbox` publishes `content` as a page, with
+   * `media` beside it, under the name `target`.
+   */
   platform: Words<60>
   /** The community, the channel, or the address of what it replies to; of `webhook` the address that is called. */
   target?: string & MostCharacters<2000>
@@ -24,7 +27,11 @@ export interface PostBody {
 }
 /** Something to do in an outside system, as a person sees it. */
 export interface ShownAction {
-  /** `<provider>.<type>`, as in the setting `actionRules`; of an extension's tool `<publisher>.<name>.<tool>`. */
+  /**
+   * `<provider>.<type>`, as in the setting `actionRules`; of an extension's tool `<publisher>.<name>.<tool>`.
+   * `outbox.publish` publishes a file or folder (`path`, and if wanted `as` and `expiresAt`), which is copied when the
+   * action is filed.
+   */
   key: string & tags.MaxLength<180> & tags.Pattern<'^[a-z0-9_-]+\\.[a-z0-9._-]+$'>
   /** What happens, for the person who decides. */
   summary: Words<500>

@@ -1,10 +1,9 @@
 import { createReadStream } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { extname, join } from 'node:path'
+import { join } from 'node:path'
 import { refuse, type Context, type Handlers, type Host, type SidePair } from '../../sdk/index.js'
 import { Semaphore } from '../../sdk/node/concurrency/semaphore.js'
-import { isActiveType } from '../../sdk/node/files/media-type.js'
-import { namesOf } from '../../sdk/node/programs/library.js'
+import { isActiveType, mediaTypeOf } from '../../sdk/node/files/media-type.js'
 import type { DiffPair, DiffsCalls } from './contract.js'
 import { documentsIn } from './documents.js'
 import { MOST_RENDERED, renderedDiff } from './rendering.js'
@@ -15,10 +14,6 @@ const PIECE = 256 * 1024
 const UNREAD_MS = 30_000
 /** A side is held in memory while it is read. */
 const READ_AT_ONCE = 2
-
-/** The types are a large table, read when it is first needed. */
-const typeOf = async (name: string): Promise<string> =>
-  namesOf(await import('mime-types')).contentType(extname(name).toLowerCase()) || 'application/octet-stream'
 
 /** Serves what changed in files that are not text. */
 export const diffCalls = (host: Host, folder: string): Handlers<DiffsCalls> => {
@@ -54,7 +49,7 @@ export const diffCalls = (host: Host, folder: string): Handlers<DiffsCalls> => {
         if (sides[which]) refuse('too-large', `this side of ${name} is larger than 25 MiB`)
         return refuse('not-found', `${name} has no such side: it was ${which === 'before' ? 'added' : 'deleted'}`)
       }
-      const type = await typeOf(name)
+      const type = (await mediaTypeOf(name)) ?? 'application/octet-stream'
       // A request for the headers alone reads nothing.
       const unread = setTimeout(() => void removed(own), UNREAD_MS)
       unread.unref()

@@ -1,6 +1,7 @@
 import type { Caller, Host } from '../../sdk/index.js'
 import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
-import { Masker } from '../../sdk/node/access/masker.js'
+import { CurrentMasker } from '../../sdk/node/access/value-masker.js'
+import type { Masker } from '../../sdk/node/access/masker.js'
 import { redacted } from '../../sdk/node/access/redact.js'
 import type { PortEntry } from './contract.js'
 import type { ForwardSlot } from './preview/store.js'
@@ -18,15 +19,16 @@ export interface PortListingDeps {
 /** The ports as `GET /ports` shows them, without stored values. */
 export class PortListing {
   readonly #deps: PortListingDeps
-  #masker: { readonly revision: number; readonly masker: Masker } | undefined
+  readonly #masker: CurrentMasker
 
   constructor(deps: PortListingDeps) {
     this.#deps = deps
+    this.#masker = new CurrentMasker(deps.host)
   }
 
   /** The entries that a caller may see; without a caller, all. */
   async of(ports: readonly ScannedPort[], caller?: Caller): Promise<PortEntry[]> {
-    const masker = await this.#maskerNow()
+    const { masker } = await this.#masker.now()
     const view = caller && (await accessViewFor(this.#deps.host, caller))
     const entries: PortEntry[] = []
     for (const port of ports) {
@@ -61,14 +63,6 @@ export class PortListing {
       forwarded: forward !== undefined,
       ...(forward?.url !== undefined && { previewUrl: forward.url }),
     }
-  }
-
-  async #maskerNow(): Promise<Masker> {
-    const { call, serves } = this.#deps.host
-    if (!(await serves('secrets.values'))) return new Masker([])
-    const { values, revision } = await call('secrets.values')
-    if (this.#masker?.revision !== revision) this.#masker = { revision, masker: new Masker(values) }
-    return this.#masker.masker
   }
 }
 

@@ -260,6 +260,7 @@ const whole = async (): Promise<{ listener: RequestListener; token: string }> =>
     grants: { read: [], write: [] },
     limits: {},
     previews: { host: '127.0.0.1' },
+    publicPages: {},
   }
   const { host, answer } = createHost('agent', place, {
     request: async (_, input) => {

@@ -313,7 +313,9 @@ export interface ToolCalls {
   Withdraw(input: WithdrawInput): string
   /**
    * Propose a post or an action that you may not carry out yourself. A person sees it word for word and says yes or no;
-   * on a yes the sandbox carries out exactly that. The platform `webhook` sends one HTTP POST to `target`.
+   * on a yes the sandbox carries out exactly that. The platform `webhook` sends one HTTP POST to `target`; `outbox`
+   * publishes `content` (an HTML document or plain text) as a page, with `media` beside it, under the name `target`.
+   * The action `outbox.publish` publishes the file or folder `path` of its arguments.
    */
   Propose(input: ApprovalDraft): string
 }

@@ -3,14 +3,18 @@ import type { MediaCopies } from '../media.js'
 import type { StoredApproval } from '../stored-approval.js'
 import type { FindExecutor, Missing } from './executor.js'
 import { extensionTool, toolsOfExtensions } from './extension-tool.js'
+import { outboxFiles, outboxPage, publishedPath } from './outbox.js'
 import { webhook } from './webhook.js'
 
 /** What carries out each kind of item in this sandbox now; the tools of extensions are asked for once. */
-export const executorsNow = (host: Pick<Host, 'call' | 'serves'>, copies: MediaCopies): FindExecutor => {
+export const executorsNow = (host: Pick<Host, 'call' | 'serves' | 'place'>, copies: MediaCopies): FindExecutor => {
   let tools: ReturnType<typeof toolsOfExtensions> | undefined
   return async item => {
+    if (item.action && publishedPath(item.action) !== undefined) return outboxFiles(host, copies, item)
     if (item.kind === 'action') return extensionTool(host, item, await (tools ??= toolsOfExtensions(host)))
-    return item.post!.platform === 'webhook' ? webhook(host, copies, item) : missingFor(host, item)
+    const { platform } = item.post!
+    if (platform === 'webhook') return webhook(host, copies, item)
+    return platform === 'outbox' ? outboxPage(host, copies, item) : missingFor(host, item)
   }
 }
 

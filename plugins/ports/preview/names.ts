@@ -1,12 +1,11 @@
-import { randomBytes } from 'node:crypto'
+import { randomBase32 } from '../../../sdk/node/access/random-name.js'
 
-const ALPHABET = 'abcdefghijklmnopqrstuvwxyz234567'
 const RANDOM = 16
 /** The longest label of a host name (RFC 1035, section 2.3.4). */
 const LONGEST = 63
 
 /** The random end of a name: 80 bits in base32. */
-export const randomName = (): string => Array.from(randomBytes(RANDOM), byte => ALPHABET[byte & 31]).join('')
+export const randomName = (): string => randomBase32(RANDOM)
 
 /** Where names of previews are. */
 export interface NameZone {

@@ -26,9 +26,9 @@ import {
   shownPath,
 } from '../../../sdk/node/files/open-path.js'
 import { unwritable } from '../files/write.js'
-import { LOCAL_FOLDER, openLocal } from '../local-folder.js'
+import { LOCAL_FOLDER, openLocal } from '../../../sdk/node/files/local-folder.js'
 import { pathIn } from '../tree/ignore-rules.js'
-import { sharedTree } from '../trees.js'
+import { sharedTree } from '../../../sdk/node/access/caller-tree.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
 import type { ArchiveCalls, SkippedEntry } from './contract.js'
 

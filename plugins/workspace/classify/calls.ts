@@ -6,7 +6,7 @@ import { openFile, openPath, type PathTree } from '../../../sdk/node/files/open-
 import { isTemporary } from '../../../sdk/node/files/files.js'
 import { IgnoreRules, isIgnored, pathIn } from '../tree/ignore-rules.js'
 import { namesOfFolder } from '../tree/sweep.js'
-import { sharedTree } from '../trees.js'
+import { sharedTree } from '../../../sdk/node/access/caller-tree.js'
 import type { Classification, ClassifyCalls } from './contract.js'
 
 const MOST = 20_000

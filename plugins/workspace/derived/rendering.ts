@@ -3,7 +3,7 @@ import { refuse, type Handlers, type Host, type SideFile } from '../../../sdk/in
 import { openExisting, openFile, type PathTree } from '../../../sdk/node/files/open-path.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import { presentSides, sideFile } from '../../../sdk/node/files/side-files.js'
-import { treeFor } from '../trees.js'
+import { treeFor } from '../../../sdk/node/access/caller-tree.js'
 import type { DerivedCalls, DiffKind, RenderedText } from './contract.js'
 import type { DerivedStore, KeptDerivation } from './derived-store.js'
 import { Deriver, officeProgram, refuseWithoutOffice } from './deriver.js'

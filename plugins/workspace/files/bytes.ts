@@ -1,8 +1,6 @@
-import { extname } from 'node:path'
 import { refuse, type HttpFacts } from '../../../sdk/index.js'
 import { partOf } from '../../../sdk/node/files/byte-part.js'
-import { namesOf } from '../../../sdk/node/programs/library.js'
-import { isActiveType } from '../../../sdk/node/files/media-type.js'
+import { attachmentNamed, isActiveType, mediaTypeOf } from '../../../sdk/node/files/media-type.js'
 import { openFile, type OpenedPath, shownPath } from '../../../sdk/node/files/open-path.js'
 import type { GivenBytes } from '../../../sdk/contract.js'
 
@@ -17,17 +15,6 @@ export interface ServeOptions {
   readonly saved?: 'active' | 'all'
   /** Opens the file again when it is read. */
   readonly again: () => Promise<OpenedPath>
-}
-
-/** The types are a large table, read when it is first needed. */
-const typeOf = async (path: string): Promise<string> =>
-  namesOf(await import('mime-types')).contentType(extname(path).toLowerCase()) || 'application/octet-stream'
-
-/** A name encoded for a header field (RFC 5987). */
-export const attachmentNamed = (name: string): string => {
-  const plain = name.replace(/[^\x20-\x7e]|["\\%]/g, '_')
-  const coded = encodeURIComponent(name).replace(/['()*]/g, char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`)
-  return `attachment; filename="${plain}"; filename*=UTF-8''${coded}`
 }
 
 /** The bytes of an open file, or the part that was asked for, read at the pace of the client. */
@@ -46,7 +33,7 @@ export const servedBytes = async (
       `${shownPath(name)} has ${size} bytes, and at most ${most} are sent whole: ask for a range of it`,
     )
   const { first, last } = part ?? { first: 0, last: size - 1 }
-  const type = await typeOf(name)
+  const type = (await mediaTypeOf(name)) ?? 'application/octet-stream'
   const data = async function* () {
     await using now = await again()
     if (now.stats.ino !== ino || now.stats.dev !== dev) throw new Error(`${name} was replaced while it was sent`)

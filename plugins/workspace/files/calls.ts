@@ -11,7 +11,7 @@ import {
   type PathTree,
   shownPath,
 } from '../../../sdk/node/files/open-path.js'
-import { sharedTree, treeFor, type CallerTree } from '../trees.js'
+import { sharedTree, treeFor, type CallerTree } from '../../../sdk/node/access/caller-tree.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
 import { servedBytes } from './bytes.js'
 import type { FileCalls } from './contract.js'

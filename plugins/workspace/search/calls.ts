@@ -1,7 +1,7 @@
 import { refuse, type Caller, type Context, type Handlers, type Host } from '../../../sdk/index.js'
 import { Semaphore } from '../../../sdk/node/concurrency/semaphore.js'
 import { openExisting, shownPath } from '../../../sdk/node/files/open-path.js'
-import { sharedTree, type CallerTree } from '../trees.js'
+import { sharedTree, type CallerTree } from '../../../sdk/node/access/caller-tree.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
 import type { SearchCalls, SearchGroup, SearchMode, SearchResult } from './contract.js'
 import { Engines } from './engines.js'

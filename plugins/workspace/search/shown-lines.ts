@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { isReadable } from '../../../sdk/node/files/open-path.js'
 import { bytesOfSwept, openSweptFile } from '../tree/sweep.js'
-import type { CallerTree } from '../trees.js'
+import type { CallerTree } from '../../../sdk/node/access/caller-tree.js'
 import type { SearchGroup, SearchHit } from './contract.js'
 import { excerpt, type SearchedFile, type FoundLine } from './found.js'
 

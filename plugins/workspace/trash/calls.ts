@@ -10,7 +10,7 @@ import { openParent, openPath, type OpenedParent, type PathTree, shownPath } fro
 import { record } from '../../../sdk/node/record/record.js'
 import { pathIn } from '../tree/ignore-rules.js'
 import { unwritable } from '../files/write.js'
-import { sharedTree } from '../trees.js'
+import { sharedTree } from '../../../sdk/node/access/caller-tree.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
 import { assertIdle, endTerminalsIn } from './busy.js'
 import { copyAll } from './copy.js'

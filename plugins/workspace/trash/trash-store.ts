@@ -5,7 +5,7 @@ import { refuse, type Files } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { flushFolder } from '../../../sdk/node/files/files.js'
 import type { OpenedPath, OpenedParent } from '../../../sdk/node/files/open-path.js'
-import { LOCAL_FOLDER, openLocal } from '../local-folder.js'
+import { LOCAL_FOLDER, openLocal } from '../../../sdk/node/files/local-folder.js'
 import type { TrashItem } from './contract.js'
 import type { Extent } from './measure.js'
 

@@ -1,5 +1,5 @@
 import type { Handlers, Host } from '../../../sdk/index.js'
-import { sharedTree, treeFor } from '../trees.js'
+import { sharedTree, treeFor } from '../../../sdk/node/access/caller-tree.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
 import type { ChangeCalls } from '../watch/contract.js'
 import type { TreeCalls } from './contract.js'

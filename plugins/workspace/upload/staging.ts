@@ -4,7 +4,7 @@ import { type FileHandle, lstat, open, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import { LOCAL_FOLDER, openLocal } from '../local-folder.js'
+import { LOCAL_FOLDER, openLocal } from '../../../sdk/node/files/local-folder.js'
 
 /** Received bytes: in memory, or in a file of the daemon. */
 export type PartSource = Buffer | { readonly path: string; readonly bytes: number }

@@ -40,6 +40,16 @@ const MARKED_KEYS = [
   'xox[abeprs]-[\\w-]{10,}',
   'AKIA[0-9A-Z]{16}',
 ]
+/** What is a credential by itself, wherever it stands; keys that are meant to be public are none. */
+const SELF_IDENTIFYING = new RegExp(
+  String.raw`-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:`
+    + [...MARKED_KEYS.slice(1), String.raw`(?:sk|rk)[-_](?=[\w-]*\d)[\w-]{16,}`].join('|')
+    + String.raw`|sb[a-z]_[\w-]{22}\.[\w-]{43})`,
+)
+
+/** Whether a text contains a private key or a well-known form of an access key. */
+export const containsKey = (text: string): boolean => SELF_IDENTIFYING.test(text)
+
 /** The separator between a header's name and its value, in text or in JSON. */
 const BECOMES = String.raw`(?:\\?")?\s*[:=]\s*(?:\\?")?`
 

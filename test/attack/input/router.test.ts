@@ -74,7 +74,8 @@ const disguises = (path: string, template: string): string[] => {
     ...cased,
     ...spelled,
     ...slashed,
-    `${path}/`,
+    // The rest of a path may end in a slash.
+    ...(template.endsWith('/{path}') ? [] : [`${path}/`]),
     `/${path}/`,
     `/.${path}`,
     `/x/..${path}`,

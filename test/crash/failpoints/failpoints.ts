@@ -59,6 +59,8 @@ export const SECRETS_POINTS: readonly string[] = [
 
 export const CAPABILITIES_POINTS: readonly string[] = ['capabilities.suggestion.dismissed']
 
+export const SHARE_POINTS: readonly string[] = ['share.kept', 'share.removed', 'share.written']
+
 export const SKILLS_POINTS: readonly string[] = ['skills.import.staged', 'skills.import.whole']
 
 export const WORKSPACE_POINTS: readonly string[] = [
@@ -124,6 +126,15 @@ export const LOOPS_POINTS: readonly string[] = [
 ]
 
 export const NEEDS_POINTS: readonly string[] = ['needs.message.accepted', 'needs.message.noted', 'needs.settled']
+
+export const OUTBOX_POINTS: readonly string[] = [
+  'outbox.noted',
+  'outbox.parted',
+  'outbox.placed',
+  'outbox.published',
+  'outbox.staged',
+  'outbox.withdrawn',
+]
 
 export const PERSONAS_POINTS: readonly string[] = ['personas.card.removed', 'personas.kit.parked']
 

@@ -13,6 +13,8 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['GET /console/{file}', 'the browser asks for it'],
   ['GET /extensions/{id}/bundle', 'the frame of a page gets it, by an address that names the extension'],
   ['GET /health', 'for programs that watch the daemon'],
+  ['GET /s/{id}/{path}', 'whoever has the address of a shared page asks for it'],
+  ['GET /p/{slot}/{path}', 'whoever has the address of a published file asks for it'],
   ['GET /bundles/download', 'the browser asks for it, by an address with a ticket'],
   ['GET /capabilities/oauth/callback', 'a provider sends the browser there'],
   ['GET /agents', 'the event stream has the board'],

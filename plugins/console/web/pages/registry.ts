@@ -147,6 +147,21 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./ports/ports-page.js')).PortsPage,
   },
   {
+    name: 'outbox',
+    icon: 'file',
+    needs: 'public.list',
+    ...IN_LIST,
+    load: async () => (await import('./outbox/outbox-page.js')).OutboxPage,
+  },
+  {
+    name: 'share',
+    label: 'Shared pages',
+    icon: 'record',
+    needs: 'share.list',
+    ...IN_LIST,
+    load: async () => (await import('./share/share-page.js')).SharePage,
+  },
+  {
     name: 'activity',
     icon: 'activity',
     needs: 'activity.list',

@@ -41,6 +41,7 @@ const browsersWith = (t: Test, room: DiskQuota) => {
       grants: { read: [], write: [] },
       limits: {},
       previews: { host: '127.0.0.1' },
+      publicPages: {},
     },
     log,
     signal: new AbortController().signal,

@@ -42,6 +42,7 @@ const browsersIn = (t: Test, more: Partial<BrowsersDeps> = {}): Browsers => {
       grants: { read: [], write: [] },
       limits: {},
       previews: { host: '127.0.0.1' },
+      publicPages: {},
     },
     log: { info: () => {}, warn: () => {}, error: () => {} },
     signal: new AbortController().signal,

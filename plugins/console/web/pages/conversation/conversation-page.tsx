@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { AgentCard } from '../../../../agents/contract.js'
 import { askDaemon, faultSentence } from '../../data/api.js'
-import { connection, fleet } from '../../data/live.js'
+import { connection, fleet, served } from '../../data/live.js'
 import { turnIsLive } from '../../data/roster.js'
 import { fragmentOf, goTo } from '../../data/route.js'
 import { RunFeed } from '../../data/run-feed.js'
@@ -84,6 +84,11 @@ const Head = ({ agent, id, action }: { agent: AgentCard | undefined; id: string;
       {agent?.workflow && (
         <a class="button" href={fragmentOf('workflows', agent.workflow.runId)}>
           Workflow
+        </a>
+      )}
+      {mayWork && agent && served.value.has('share.preview') && (
+        <a class="button" href={fragmentOf('share', id)}>
+          Share
         </a>
       )}
       {agent?.branch && (

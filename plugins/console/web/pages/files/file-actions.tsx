@@ -4,9 +4,11 @@ import { keepDraft } from '../../data/drafts.js'
 import { folderOfPath, nameOfPath, pathInFolder } from '../../data/files/tree-rows.js'
 import { goTo } from '../../data/route.js'
 import { saveFrom } from '../../data/files/save.js'
+import { served } from '../../data/live.js'
 import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
 import { CheckField, TextField } from '../../ui/fields.js'
 import { visibleName } from '../../ui/format.js'
+import { PublishButton } from '../outbox/publish-form.js'
 
 /** Saves files and folders of the workspace as one ZIP. */
 export const downloadZip = async (paths: string[], includeIgnored = false): Promise<void> => {
@@ -172,6 +174,7 @@ export const EntryActions = ({ path, archive = false }: { path: string; archive?
       {archive && <FormButton label="Unpack" about={name} form={close => <UnpackForm path={path} close={close} />} />}
       <FormButton label="Move" about={name} form={close => <MoveForm path={path} copy={false} close={close} />} />
       <FormButton label="Copy" about={name} form={close => <MoveForm path={path} copy close={close} />} />
+      {served.value.has('public.publish') && <PublishButton path={path} />}
       <DeleteButton path={path} />
     </>
   )

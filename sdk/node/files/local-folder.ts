@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openOwnFolder, type OpenedPath } from '../../sdk/node/files/open-path.js'
+import { openOwnFolder, type OpenedPath } from './open-path.js'
 
 /** The folder for files of the sandbox that must be on the workspace's disk and in no commit. */
 export const LOCAL_FOLDER = ['.sandbox', 'local'] as const

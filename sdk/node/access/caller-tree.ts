@@ -1,9 +1,11 @@
-import { refuse, type Context, type Host } from '../../sdk/index.js'
-import { accessViewWith } from '../../sdk/node/access/access-view.js'
-import { reachFor } from '../../sdk/node/access/asked-reach.js'
-import { assertVisible, refuseUnknown } from '../../sdk/node/access/conversation-reach.js'
-import type { PathTree } from '../../sdk/node/files/open-path.js'
-import { copyRootOf } from '../../sdk/node/repositories/main-repository.js'
+import type { Context } from '../../contract.js'
+import type { Host } from '../../host.js'
+import { refuse } from '../../refusal.js'
+import { accessViewWith } from './access-view.js'
+import { reachFor } from './asked-reach.js'
+import { assertVisible, refuseUnknown } from './conversation-reach.js'
+import type { PathTree } from '../files/open-path.js'
+import { copyRootOf } from '../repositories/main-repository.js'
 
 /** A tree as one caller sees it. */
 export interface CallerTree extends PathTree {

@@ -1,0 +1,136 @@
+import type { PublicFile } from '../../../../outbox/contract.js'
+import { askDaemon } from '../../data/api.js'
+import { refetch } from '../../data/queries.js'
+import { person } from '../../data/session/session.js'
+import { AddressLink } from '../../ui/address-link.js'
+import { AskButton, FormButton } from '../../ui/dialog.js'
+import { agoOf, countText, filesText, momentOf, sizeTextOf, visibleName } from '../../ui/format.js'
+import { MoreRow, useFurther } from '../../ui/more.js'
+import { Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
+import { useQuery } from '../../ui/query.js'
+import { reaches } from '../registry.js'
+import { BLOCKED } from './blocked.js'
+import { PublishForm } from './publish-form.js'
+
+const changed = () => refetch(new Set(['outbox']))
+
+const stateOf = ({ reason, url }: PublicFile): ToneWord => {
+  if (reason) return ['warn', 'Not served']
+  return url === undefined ? ['', 'Switched off'] : ['good', 'Public']
+}
+
+const openedText = (opened: number): string => (opened === 1 ? 'opened once' : `opened ${countText(opened)} times`)
+
+const FileRow = ({ file }: { file: PublicFile }) => {
+  const { path, size, url, reason, source, publishedBy, publishedAt, expiresAt, opened = 0 } = file
+  return (
+    <Item
+      title={visibleName(path)}
+      state={stateOf(file)}
+      detail={
+        <>
+          {reason && <div>{BLOCKED[reason]}</div>}
+          {url !== undefined && (
+            <div>
+              <AddressLink address={url} label={url} />
+            </div>
+          )}
+          {source !== undefined && <div dir="auto">from {visibleName(source)}</div>}
+          {publishedBy !== undefined && (
+            <div>
+              by {visibleName(publishedBy)} {publishedAt !== undefined && agoOf(publishedAt)}
+              {expiresAt !== undefined && `, until ${momentOf(expiresAt)}`}
+            </div>
+          )}
+          <div>
+            {sizeTextOf(size)}
+            {publishedAt !== undefined && `, ${openedText(opened)}`}
+          </div>
+        </>
+      }
+    >
+      {reaches(person.value?.role, 'maintainer') && (
+        <AskButton
+          label={reason === 'unlisted' ? 'Delete' : 'Withdraw'}
+          about={visibleName(path)}
+          title={reason === 'unlisted' ? `Delete public/${visibleName(path)}?` : `Withdraw ${visibleName(path)}?`}
+          work={async () => {
+            await askDaemon('POST /public/unpublish', { path })
+            changed()
+          }}
+        >
+          <p>
+            {reason === 'unlisted'
+              ? 'The file was not put there by the sandbox. It is gone for good.'
+              : 'Its address answers nobody from then on. The file that it was copied from stays.'}
+          </p>
+        </AskButton>
+      )}
+    </Item>
+  )
+}
+
+const RotateButton = () => (
+  <AskButton
+    label="New address"
+    about="for the outbox"
+    title="Give the outbox a new address?"
+    work={async () => {
+      await askDaemon('POST /public/rotate')
+      changed()
+    }}
+  >
+    <p>Every address that was handed out stops to work. The files stay, under new addresses.</p>
+  </AskButton>
+)
+
+const REACH = {
+  public: 'Everybody who knows an address can read the file behind it, without signing in.',
+  machine: 'The addresses answer on this machine alone.',
+  none: 'The deployment has switched public files off.',
+} as const
+
+/** The files that are published. */
+export const OutboxPage = () => {
+  const query = useQuery('outbox', ['outbox'], () => askDaemon('GET /public', {}))
+  const further = useFurther(query.data, query.data?.next, async after => {
+    const { files, next } = await askDaemon('GET /public', { after })
+    return { rows: files, next }
+  })
+  const maintains = reaches(person.value?.role, 'maintainer')
+  return (
+    <PageFrame
+      title="Outbox"
+      tools={
+        maintains && (
+          <FormButton label="Publish" about="a file or folder" primary form={close => <PublishForm close={close} />} />
+        )
+      }
+    >
+      <Loaded query={query}>
+        {({ files, totalBytes, reach }) => (
+          <>
+            <p class="quiet">{REACH[reach]}</p>
+            {files.length === 0 ? (
+              <p class="quiet">Files that are published from the workspace appear here.</p>
+            ) : (
+              <section aria-label="Files">
+                <p class="quiet">
+                  {filesText(files.length + further.rows.length)}
+                  {query.data?.next !== undefined && ' of more'}, {sizeTextOf(totalBytes)} in all
+                </p>
+                <ul class="items">
+                  {[...files, ...further.rows].map(file => (
+                    <FileRow key={file.path} file={file} />
+                  ))}
+                </ul>
+                <MoreRow label="More files" of={further} />
+              </section>
+            )}
+            {maintains && reach !== 'none' && files.length > 0 && <RotateButton />}
+          </>
+        )}
+      </Loaded>
+    </PageFrame>
+  )
+}

@@ -1,0 +1,239 @@
+import { randomUUID } from 'node:crypto'
+import { lstat, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { Refusal, refuse } from '../../sdk/index.js'
+import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
+import { failpoint } from '../../sdk/node/failpoint.js'
+import { flushFolder, flushFolders, flushTree } from '../../sdk/node/files/files.js'
+import { LOCAL_FOLDER, openLocal } from '../../sdk/node/files/local-folder.js'
+import { openOwnFolder, openParent, type OpenedParent, type PathTree } from '../../sdk/node/files/open-path.js'
+import { codeOf } from '../../sdk/node/files/paths.js'
+import type { RevisedMasker } from '../../sdk/node/access/value-masker.js'
+import { openReal } from '../../sdk/node/files/real-path.js'
+import type { OutboxBook } from './outbox-book.js'
+import { diskIdentityOf, OUTBOX } from './public-folder.js'
+import { stageCopy, type StagedCopy } from './staging.js'
+import type { StoredEntry, StoredFile } from './stored-entry.js'
+
+const STAGED = 'outbox'
+const NEW = 'new'
+const OLD = 'old'
+
+/** What is to be published. */
+export interface Publication {
+  readonly tree: PathTree
+  readonly path: string
+  readonly source?: string
+  readonly as: string
+  readonly expiresAt?: number
+  readonly by: string
+}
+
+/** The published files: every change of `public/` and of what is stored about it. */
+export class Outbox {
+  readonly book: OutboxBook
+  readonly tree: PathTree
+  readonly #masker: () => Promise<RevisedMasker>
+  readonly #mutex = new KeyedMutex()
+  /** Names whose files are changing places. */
+  readonly #swaps = new Map<string, Promise<void>>()
+  readonly #withdrawn = new WeakSet<StoredFile>()
+
+  constructor(workspace: string, book: OutboxBook, masker: () => Promise<RevisedMasker>) {
+    this.book = book
+    this.tree = { root: workspace, reach: undefined, readsGit: false }
+    this.#masker = masker
+  }
+
+  /** Completes what an earlier daemon began; nothing staged stays. */
+  async recover(): Promise<void> {
+    for (const { name, stored } of await this.book.load()) {
+      const { current, next, removing } = stored
+      if (removing !== undefined) {
+        await this.#remove(removing)
+        await this.book.save(name, current ? { current } : {})
+      }
+      if (next) await this.#swap(next.entry, next.staged)
+    }
+    if (!(await isThere(join(this.tree.root, ...LOCAL_FOLDER, STAGED)))) return
+    await using local = await openLocal(this.tree.root, STAGED)
+    for (const name of await readdir(local.at)) await rm(join(local.at, name), { recursive: true, force: true })
+  }
+
+  /** Publishes a copy in place of what has its name. */
+  async publish(
+    { tree, path, source, as: name, expiresAt, by }: Publication,
+    signal: AbortSignal,
+  ): Promise<{ entry: StoredEntry; copy: StagedCopy; revision: number }> {
+    const staged = randomUUID()
+    await this.#assertOwn(name)
+    await using local = await openLocal(this.tree.root, STAGED)
+    const stage = join(local.at, staged)
+    try {
+      const { masker, revision } = await this.#masker()
+      await mkdir(stage)
+      const to = { place: join(stage, NEW), name }
+      const copy = await stageCopy({ tree, path }, to, masker, this.book.quota(name), signal)
+      await flushTree(stage)
+      failpoint('outbox.staged')
+      const entry: StoredEntry = {
+        ...{ name, isFolder: copy.isFolder, publishedBy: by, publishedAt: Date.now(), files: copy.files },
+        ...(source !== undefined && { source }),
+        ...(expiresAt !== undefined && { expiresAt }),
+      }
+      await this.#mutex.with(OUTBOX, async () => {
+        const quota = this.book.quota(name)
+        if (copy.files.length > quota.files || copy.files.reduce((sum, { size }) => sum + size, 0) > quota.bytes)
+          refuse('too-large', 'other files were published meanwhile, and the outbox is full')
+        await this.#assertOwn(name)
+        const current = this.book.entry(name)
+        await this.book.save(name, { ...(current && { current }), next: { entry, staged } })
+        failpoint('outbox.noted')
+        await this.#swap(entry, staged)
+        this.book.forgetOpened(name)
+      })
+      return { entry, copy, revision }
+    } finally {
+      await rm(stage, { recursive: true, force: true })
+    }
+  }
+
+  /** Withdraws a path; false: nothing was there. */
+  async withdraw(path: string): Promise<boolean> {
+    const [name = ''] = path.split('/')
+    return this.#mutex.with(OUTBOX, async () => {
+      const entry = this.book.entry(name)
+      const isGone = (file: StoredFile) => file.path === path || file.path.startsWith(`${path}/`)
+      const left = entry?.files.filter(file => !isGone(file)) ?? []
+      const stays = entry && left.length > 0 ? { current: { ...entry, files: left } } : {}
+      if (entry) {
+        await this.book.save(name, { ...stays, removing: path })
+        for (const file of entry.files.filter(isGone)) this.#withdrawn.add(file)
+        failpoint('outbox.withdrawn')
+      }
+      const removed = await this.#remove(path)
+      if (entry) await this.book.save(name, stays)
+      if (left.length === 0) this.book.forgetOpened(name)
+      return removed || (entry !== undefined && left.length < entry.files.length)
+    })
+  }
+
+  /** Changes what is stored of an entry, unless it was replaced. */
+  async note(entry: StoredEntry, change: () => void): Promise<boolean> {
+    return this.#mutex.with(OUTBOX, async () => {
+      if (this.book.entry(entry.name) !== entry) return false
+      change()
+      await this.book.save(entry.name, { current: entry })
+      return true
+    })
+  }
+
+  isWithdrawn(file: StoredFile): boolean {
+    return this.#withdrawn.has(file)
+  }
+
+  /** The entry of a name, after a change of places that is under way. */
+  async settled(name: string): Promise<StoredEntry | undefined> {
+    await this.#swaps.get(name)
+    return this.book.entry(name)
+  }
+
+  /** Whether an entry is still the one of its name. */
+  isCurrent(entry: StoredEntry): boolean {
+    return !this.#swaps.has(entry.name) && this.book.entry(entry.name) === entry
+  }
+
+  /** Puts staged files into the place of a name, from wherever an earlier daemon was killed in it. */
+  async #swap(entry: StoredEntry, staged: string): Promise<void> {
+    const { name } = entry
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#swaps.set(name, promise)
+    try {
+      await using outbox = await openOwnFolder(this.tree.root, [OUTBOX])
+      await using local = await openLocal(this.tree.root, STAGED)
+      const [target, stage] = [join(outbox.at, name), join(local.at, staged)]
+      if (await isThere(join(stage, NEW))) {
+        if (await isThere(target)) {
+          await rm(join(stage, OLD), { recursive: true, force: true })
+          await rename(target, join(stage, OLD))
+        }
+        failpoint('outbox.parted')
+        await rename(join(stage, NEW), target)
+        await flushFolders(join(this.tree.root, OUTBOX, name))
+        failpoint('outbox.placed')
+      }
+      // A new name is a change of a file's times.
+      const [first] = entry.files
+      if (!entry.isFolder && first) first.identity = (await this.#identityOf(first)) ?? first.identity
+      await this.book.save(name, { current: entry })
+      failpoint('outbox.published')
+    } finally {
+      this.#swaps.delete(name)
+      resolve()
+    }
+  }
+
+  async #identityOf({ path }: StoredFile): Promise<string | undefined> {
+    const found = await openReal(this.tree, `${OUTBOX}/${path}`)
+    if (typeof found === 'string') return undefined
+    try {
+      await using handle = await open(found.at, 'r')
+      return await diskIdentityOf(handle)
+    } finally {
+      await found.close()
+    }
+  }
+
+  /** Refuses a name that something has which was not published: it may be a person's. */
+  async #assertOwn(name: string): Promise<void> {
+    if (this.book.entry(name)) return
+    const found = await openReal(this.tree, `${OUTBOX}/${name}`)
+    if (found === 'missing') return
+    if (found !== 'link') await found.close()
+    refuse('conflict', `public/${name} was not published: choose another name with as, or withdraw it first`)
+  }
+
+  /** Removes a path and the folders that are empty without it; false: nothing was there. */
+  async #remove(path: string): Promise<boolean> {
+    const parent = await this.#parentOf(path)
+    if (!parent) return false
+    try {
+      const was = await isThere(parent.target)
+      await rm(parent.target, { recursive: true, force: true })
+      await flushFolder(parent.at)
+      await this.#removeEmpty(dirname(path))
+      return was
+    } finally {
+      await parent.close()
+    }
+  }
+
+  async #removeEmpty(path: string): Promise<void> {
+    const parent = path === '.' ? await this.#parent(OUTBOX) : await this.#parentOf(path)
+    if (!parent) return
+    const kept = await rmdir(parent.target).catch((error: unknown) => codeOf(error))
+    await parent.close()
+    if (kept === undefined && path !== '.') await this.#removeEmpty(dirname(path))
+  }
+
+  #parentOf(path: string): Promise<OpenedParent | undefined> {
+    return this.#parent(`${OUTBOX}/${path}`)
+  }
+
+  /** The folder of a path, if no link is on the way. */
+  async #parent(path: string): Promise<OpenedParent | undefined> {
+    const parent = await openParent(this.tree, path, { existing: true }).catch((error: unknown) => {
+      if (['not-found', 'invalid'].includes(Refusal.from(error).reason)) return undefined
+      throw error
+    })
+    if (!parent || parent.path === dirname(path)) return parent
+    await parent.close()
+    return undefined
+  }
+}
+
+const isThere = (path: string): Promise<boolean> =>
+  lstat(path).then(
+    () => true,
+    () => false,
+  )

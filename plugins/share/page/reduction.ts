@@ -1,0 +1,64 @@
+import type { Place } from '../../../sdk/index.js'
+import type { Masker } from '../../../sdk/node/access/masker.js'
+import { REDACTED, redacted } from '../../../sdk/node/access/redact.js'
+import type { Redaction } from '../contract.js'
+
+const REFERENCE = /\{\{secret:[^{}]{1,200}\}\}/g
+const ADDRESS = '[address]'
+/** Characters that a reader does not see, or that turn the direction of a line. */
+const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g
+
+const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
+
+/** What the texts of a conversation must not show. */
+export interface HiddenTexts {
+  readonly masker: Masker
+  readonly place: Pick<Place, 'workspace' | 'data' | 'publicPages' | 'previews'>
+  /** Hosts of the sandbox, with their ports. */
+  readonly hosts: readonly string[]
+}
+
+/** Everything that leaves passes here: stored values, keys, folders and addresses of the sandbox are replaced. */
+export class Reduction {
+  readonly #masker: Masker
+  readonly #folders: RegExp
+  readonly #addresses: RegExp
+  readonly #counts = new Map<Redaction['kind'], number>()
+
+  constructor({ masker, place: { workspace, data, publicPages, previews }, hosts }: HiddenTexts) {
+    this.#masker = masker
+    // A private copy is what the workspace is to its conversation.
+    const copies = `(?:(?:\\/[\\w-]+)*?\\/checkouts\\/[\\w-]+)?`
+    this.#folders = new RegExp(`(?:${literal(data)}${copies}|${literal(workspace)})(?![\\w.-])`, 'g')
+    const named = [publicPages.url, previews.zone].flatMap(url => (url === undefined ? [] : [new URL(url).host]))
+    const all = [...hosts, ...named, ...(publicPages.host === undefined ? [] : [publicPages.host])].map(literal)
+    // Previews are below the zone, or below localhost.
+    const host = `(?:[\\w-]+\\.)*(?:${[...all, 'localhost:\\d+'].join('|')})`
+    this.#addresses = new RegExp(`(?:https?|wss?):\\/\\/${host}(?![\\w:-]|\\.[\\w-])[^\\s"'<>)\\]]*`, 'gi')
+  }
+
+  /** A text as it may leave. */
+  text(given: string): string {
+    let text = this.#masker.mask(given.toWellFormed()).replace(REFERENCE, () => this.#counted('secret', REDACTED))
+    text = text.replace(this.#addresses, ADDRESS).replace(this.#folders, () => this.#counted('path', '~'))
+    const before = countOf(text)
+    text = redacted(text)
+    this.#add('pattern', countOf(text) - before)
+    return text.replace(UNSEEN, '')
+  }
+
+  get counts(): Redaction[] {
+    return [...this.#counts].map(([kind, count]) => ({ kind, count }))
+  }
+
+  #counted(kind: Redaction['kind'], instead: string): string {
+    this.#add(kind, 1)
+    return instead
+  }
+
+  #add(kind: Redaction['kind'], count: number): void {
+    if (count > 0) this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + count)
+  }
+}
+
+const countOf = (text: string): number => text.split(REDACTED).length - 1
