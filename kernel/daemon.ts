@@ -152,6 +152,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     limits: deployment.wall?.limits ?? {},
     previews: { ...deployment.previews, host: config.host },
     ...(deployment.models && { models: deployment.models }),
+    ...(deployment.push && { push: deployment.push }),
     ...(options.only && { only: options.only }),
     ...(options.apart && { apart: options.apart }),
   })

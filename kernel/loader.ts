@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LimitSettings, ModelSettings, PreviewPlace, WallGrants } from '../sdk/host.js'
+import type { LimitSettings, ModelSettings, PreviewPlace, PushSettings, WallGrants } from '../sdk/host.js'
 import { Group } from './group.js'
 import { parseManifest, type PluginManifest } from './manifest.js'
 import { inOrder, levelsOf } from './permissions.js'
@@ -24,6 +24,8 @@ export interface LoadOptions {
   readonly previews: PreviewPlace
   /** The deployment's model settings. */
   readonly models?: ModelSettings
+  /** Where notifications may be sent. */
+  readonly push?: PushSettings
   /** Load only these groups; default: all. */
   readonly only?: readonly string[]
   /** Groups that each run in a separate process. */
@@ -39,13 +41,17 @@ const LAST_WORK = 8_000
  * Throws an error that names the group when a call it needs is not served, or when it fails to start.
  */
 export const loadGroups = async (kernel: KernelServices, options: LoadOptions): Promise<Group[]> => {
-  const { root, only, apart = [], workspace, data, hidden, grants, limits, previews, models } = options
+  const { root, only, apart = [], workspace, data, hidden, grants, limits, previews, models, push } = options
   const manifests = readManifests(options.manifests).filter(({ name }) => !only || only.includes(name))
   const waits = new Waits()
   const groups = inOrder(manifests).map(manifest => {
     const { name } = manifest
     const own = { folder: join(data, name), logs: join(data, 'logs') }
-    const place = { workspace, data, ...own, root, hidden, grants, limits, previews, ...(models && { models }) }
+    const place = {
+      ...{ workspace, data, ...own, root, hidden, grants, limits, previews },
+      ...(models && { models }),
+      ...(push && { push }),
+    }
     return new Group(manifest, { kernel, place, entry: join(root, manifest.entry), apart: apart.includes(name), waits })
   })
   for (const group of groups) {

@@ -18,6 +18,7 @@ import type { NeedsCalls, NeedsEvents } from '../plugins/needs/contract.js'
 import type { PersonaPointer, PersonasCalls, PersonasEvents } from '../plugins/personas/contract.js'
 import type { PortsCalls } from '../plugins/ports/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
+import type { PushCalls } from '../plugins/push/contract.js'
 import type { SafetyCalls } from '../plugins/safety/contract.js'
 import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
 import type { SessionCalls } from '../plugins/sessions/contract.js'
@@ -59,6 +60,7 @@ export interface Api
     ExtensionsCalls,
     DiffsCalls,
     PortsCalls,
+    PushCalls,
     AutomationsCalls,
     NeedsCalls,
     SafetyCalls,

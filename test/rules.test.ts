@@ -495,8 +495,9 @@ const NAMED = [
   /^sdk\/(?:extension\.ts names \.\.\/plugins\/extensions\/contract\.js|examples\/\S+ names [A-Z]+ \/\S+), /,
   // An operation of the process of an extension, named as a call is.
   /^sdk\/node\/extension\/\S+ names settings\.get, /,
-  // Calls that a library makes for the group that uses it: to record, to ask for reach, to read a stored secret.
+  // Calls that a library makes for the group that uses it: to record, to notify, to ask for reach, to read a secret.
   /^sdk\/node\/record\/record\.ts names activity\.record, /,
+  /^sdk\/node\/push\/send-push\.ts names push\.send, /,
   /^sdk\/node\/access\/asked-reach\.ts names areas\.reach, /,
   /^sdk\/node\/transport\/stored-token\.ts names secrets\.(?:atHost|resolve), /,
   // The commands for everyday jobs; all other commands are derived from the document.

@@ -19,7 +19,6 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['POST /settings', 'the page changes single settings, so that it overwrites nobody else’s'],
   ['GET /providers/{provider}/models', 'the list of all models has them'],
   ['GET /secrets', 'the inventory has these names, and more of each'],
-  ['POST /system/presence', 'no page shows who looks at what yet'],
   ['GET /system/subagents', 'the transcript shows subagents'],
   ['GET /system/terminals/{name}/scrollback', 'the socket sends what a terminal showed'],
   ['GET /agent/commands', 'frames of the run name the commands'],
