@@ -15,6 +15,7 @@ import type { HistoryCalls } from '../plugins/history/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { LoopsCalls, LoopsEvents } from '../plugins/loops/contract.js'
 import type { NeedsCalls, NeedsEvents } from '../plugins/needs/contract.js'
+import type { PanelsCalls } from '../plugins/panels/contract.js'
 import type { PersonaPointer, PersonasCalls, PersonasEvents } from '../plugins/personas/contract.js'
 import type { PortsCalls } from '../plugins/ports/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
@@ -59,6 +60,7 @@ export interface Api
     SkillsCalls,
     ExtensionsCalls,
     DiffsCalls,
+    PanelsCalls,
     PortsCalls,
     PushCalls,
     AutomationsCalls,

@@ -498,6 +498,7 @@ const NAMED = [
   // Calls that a library makes for the group that uses it: to record, to notify, to ask for reach, to read a secret.
   /^sdk\/node\/record\/record\.ts names activity\.record, /,
   /^sdk\/node\/push\/send-push\.ts names push\.send, /,
+  /^sdk\/node\/programs\/(?:previews|work-sessions)\.ts names (?:preview|terminals)\.\w+, /,
   /^sdk\/node\/access\/asked-reach\.ts names areas\.reach, /,
   /^sdk\/node\/transport\/stored-token\.ts names secrets\.(?:atHost|resolve), /,
   // The commands for everyday jobs; all other commands are derived from the document.

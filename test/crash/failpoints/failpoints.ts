@@ -117,6 +117,8 @@ export const LOOPS_POINTS: readonly string[] = [
 
 export const NEEDS_POINTS: readonly string[] = ['needs.message.accepted', 'needs.message.noted', 'needs.settled']
 
+export const PANELS_POINTS: readonly string[] = ['panels.noted']
+
 export const PUSH_POINTS: readonly string[] = ['push.registered', 'push.removed']
 
 export const PERSONAS_POINTS: readonly string[] = ['personas.card.removed', 'personas.kit.parked']

@@ -29,6 +29,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['POST /{provider}/', 'for older clients: the page uses the calls below /accounts'],
   ['POST /agents/{id}/place', 'for editors that write into a private copy'],
   ['POST /automations/{id}/fire', 'programs outside call it, with a token of its own'],
+  ['GET /panels', 'the page shows the panel of one repository'],
   ['POST /needs', 'agents and programs raise needs'],
   ['GET /areas/', 'the list of areas has all of this'],
   ['POST /areas/{id}/holders', 'the page sets the areas of each member instead'],

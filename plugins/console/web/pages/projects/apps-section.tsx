@@ -21,13 +21,15 @@ const LOOK_MS = 1_500
 
 const changed = (): void => refetch(new Set(['panels', 'terminals']))
 
-const stateOf = ({ running, healthy }: AppSummary): ToneWord =>
+/** The state of a server that is started here. */
+export const serverState = ({ running, healthy }: Pick<AppSummary, 'running' | 'healthy'>): ToneWord =>
   healthy ? ['good', 'Answers'] : running ? ['busy', 'Runs'] : ['', 'Stopped']
 
 /** Apps listen on the machine of the sandbox: a page on the same machine reaches them. */
 const isLocal = (): boolean => ['localhost', '127.0.0.1', '[::1]'].includes(location.hostname)
 
-const Port = ({ port }: { port: number }) =>
+/** A port of the machine of the sandbox, as a link where that is this one. */
+export const LocalPort = ({ port }: { port: number }) =>
   isLocal() ? (
     <a href={`http://localhost:${port}/`} target="_blank" rel="noopener noreferrer">
       port {port}
@@ -47,11 +49,11 @@ const AppRow = ({ repo, summary }: { repo: string; summary: AppSummary }) => {
   return (
     <Item
       title={visibleName(app)}
-      state={stateOf(summary)}
+      state={serverState(summary)}
       detail={
         <>
           {kind && `${visibleName(kind)} `}
-          {port !== undefined && <Port port={port} />}
+          {port !== undefined && <LocalPort port={port} />}
           {previewUrl !== undefined && (
             <>
               {' '}
