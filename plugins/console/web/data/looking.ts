@@ -1,4 +1,4 @@
-/** Whoever uses no tab for so long looks at something else. */
+/** A person who used no tab for this long does not look at the console. */
 const IDLE_MS = 5 * 60_000
 const TOLD_MS = 5_000
 const ANSWER_MS = 500

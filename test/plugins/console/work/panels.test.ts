@@ -1,5 +1,5 @@
 import t from 'tap'
-import { withChromium } from '../../../support/browser/browser.js'
+import { until, withChromium } from '../../../support/browser/browser.js'
 import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../../support/browser/console.js'
 import { daemonWith } from '../../../support/daemon.js'
 
@@ -21,10 +21,15 @@ t.test('panels in the console', withChromium(), async t => {
   const address = await section.getByRole('link', { name: /^port \d+$/ }).getAttribute('href')
   t.equal(await (await fetch(address!.replace('localhost', '127.0.0.1'))).text(), 'hello')
   t.same(await barriersOf(page), [])
+  const panel = () => daemon.client.call('GET /panels/{repo}', { repo: 'root' })
+  const { startedAt } = await panel()
   await section.getByRole('button', { name: 'Restart the server of' }).click()
+  await until(async () => ((await panel()).startedAt ?? 0) > startedAt!)
+  // While an action runs, other clicks are not taken.
+  await section.getByRole('button', { name: 'Restart the server of' }).and(page.locator(':enabled')).waitFor()
   await section.getByText('Answers', { exact: true }).waitFor({ timeout: 60_000 })
   await section.getByRole('button', { name: 'Stop the server of' }).click()
   await section.getByText('Stopped').waitFor()
-  t.match(await daemon.client.call('GET /panels/{repo}', { repo: 'root' }), { running: false, healthy: false })
+  t.match(await panel(), { running: false, healthy: false })
   await endJourney(t, tab)
 })

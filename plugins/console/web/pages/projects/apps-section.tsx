@@ -29,7 +29,7 @@ export const serverState = ({ running, healthy }: Pick<AppSummary, 'running' | '
 const isLocal = (): boolean => ['localhost', '127.0.0.1', '[::1]'].includes(location.hostname)
 
 /** A port of the machine of the sandbox, as a link where that is this one. */
-export const LocalPort = ({ port }: { port: number }) =>
+const LocalPort = ({ port }: { port: number }) =>
   isLocal() ? (
     <a href={`http://localhost:${port}/`} target="_blank" rel="noopener noreferrer">
       port {port}
@@ -37,6 +37,31 @@ export const LocalPort = ({ port }: { port: number }) =>
   ) : (
     <>port {port}</>
   )
+
+interface ServerLinksProps {
+  readonly port: number | undefined
+  readonly previewUrl: string | undefined
+  readonly session: string | undefined
+}
+
+/** Where a server that is started here is reached, and what it prints. */
+export const ServerLinks = ({ port, previewUrl, session }: ServerLinksProps) => (
+  <>
+    {port !== undefined && <LocalPort port={port} />}
+    {previewUrl !== undefined && (
+      <>
+        {' '}
+        <AddressLink address={previewUrl} label="Preview" />
+      </>
+    )}
+    {session !== undefined && (
+      <>
+        {' '}
+        <SessionLink session={session} label="What it prints" />
+      </>
+    )}
+  </>
+)
 
 const AppRow = ({ repo, summary }: { repo: string; summary: AppSummary }) => {
   const { app, kind, running, port, previewUrl, session } = summary
@@ -53,19 +78,7 @@ const AppRow = ({ repo, summary }: { repo: string; summary: AppSummary }) => {
       detail={
         <>
           {kind && `${visibleName(kind)} `}
-          {port !== undefined && <LocalPort port={port} />}
-          {previewUrl !== undefined && (
-            <>
-              {' '}
-              <AddressLink address={previewUrl} label="Preview" />
-            </>
-          )}
-          {session !== undefined && (
-            <>
-              {' '}
-              <SessionLink session={session} label="What it prints" />
-            </>
-          )}
+          <ServerLinks port={port} previewUrl={previewUrl} session={session} />
           <FaultLine fault={action.fault} />
         </>
       }

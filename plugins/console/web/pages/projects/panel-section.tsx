@@ -6,21 +6,16 @@ import { refetch } from '../../data/queries.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
-import { AddressLink } from '../../ui/address-link.js'
 import { visibleName } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
-import { LocalPort, serverState } from './apps-section.js'
-import { SessionLink } from './session-link.js'
+import { ServerLinks, serverState } from './apps-section.js'
 
 /** How often a starting server is looked at. */
 const LOOK_MS = 1_500
 
 const changed = (): void => refetch(new Set(['panels', 'terminals']))
-
-/** The session outlasts its program for a day. */
-const Ended = ({ exitCode }: { exitCode: number }) => <>It ended by itself with exit code {exitCode}. </>
 
 const PanelRow = ({ panel }: { panel: Panel }) => {
   const { repo, running, port, previewUrl, session, exitCode, servers, hasPanel } = panel
@@ -39,20 +34,8 @@ const PanelRow = ({ panel }: { panel: Panel }) => {
       state={serverState(panel)}
       detail={
         <>
-          {exitCode !== undefined && <Ended exitCode={exitCode} />}
-          {port !== undefined && <LocalPort port={port} />}
-          {previewUrl !== undefined && (
-            <>
-              {' '}
-              <AddressLink address={previewUrl} label="Preview" />
-            </>
-          )}
-          {session !== undefined && (
-            <>
-              {' '}
-              <SessionLink session={session} label="What it prints" />
-            </>
-          )}
+          {exitCode !== undefined && `It ended by itself with exit code ${exitCode}. `}
+          <ServerLinks port={port} previewUrl={previewUrl} session={session} />
           {others.length > 0 && (
             <>
               {' '}
