@@ -38,6 +38,21 @@ const coreFirst = {
   },
 }
 
+/** A script in one piece. */
+const alone = async entry => {
+  const { outputFiles } = await build({
+    entryPoints: [join(WEB, entry)],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'iife',
+    target: ['chrome123', 'firefox121', 'safari17.5'],
+    tsconfig: join(WEB, 'tsconfig.json'),
+    logLevel: 'warning',
+  })
+  return outputFiles[0].text.trim()
+}
+
 /** Bundles the console into a folder: files whose names contain a hash, compressed, and the page that loads them. */
 export const buildWeb = async folder => {
   rmSync(folder, { recursive: true, force: true })
@@ -62,7 +77,9 @@ export const buildWeb = async folder => {
   })
   const outputs = Object.entries(metafile.outputs)
   const builtFrom = entry => basename(outputs.find(([, { entryPoint }]) => entryPoint === `${WEB}/${entry}`)[0])
-  for (const [file] of outputs) {
+  const worker = join(folder, 'service-worker.js')
+  writeFileSync(worker, await alone('worker/service-worker.ts'))
+  for (const file of [...outputs.map(([name]) => name), worker]) {
     const bytes = readFileSync(file)
     writeFileSync(`${file}.gz`, gzipSync(bytes, { level: 9 }))
     writeFileSync(
@@ -77,17 +94,7 @@ export const buildWeb = async folder => {
       .replace('{{icon}}', `/console/${builtFrom('style/icon.svg')}`)
       .replace('{{style}}', `/console/${builtFrom('style/main.css')}`),
   )
-  const frame = await build({
-    entryPoints: [join(WEB, 'frame/boot.ts')],
-    bundle: true,
-    minify: true,
-    write: false,
-    format: 'iife',
-    target: ['chrome123', 'firefox121', 'safari17.5'],
-    tsconfig: join(WEB, 'tsconfig.json'),
-    logLevel: 'warning',
-  })
-  const script = frame.outputFiles[0].text.trim()
+  const script = await alone('frame/boot.ts')
   writeFileSync(
     join(folder, 'frame.html'),
     // The policy of the frame names the hash of everything between the tags.

@@ -153,6 +153,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     previews: { ...deployment.previews, host: config.host },
     publicPages: { ...deployment.public, ...(deployment.http?.publicUrl && { url: deployment.http.publicUrl }) },
     ...(deployment.models && { models: deployment.models }),
+    ...(deployment.push && { push: deployment.push }),
     ...(options.only && { only: options.only }),
     ...(options.apart && { apart: options.apart }),
   })

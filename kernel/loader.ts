@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LimitSettings, ModelSettings, PreviewPlace, PublicPlace, WallGrants } from '../sdk/host.js'
+import type { LimitSettings, ModelSettings, PreviewPlace, PublicPlace, PushSettings, WallGrants } from '../sdk/host.js'
 import { Group } from './group.js'
 import { parseManifest, type PluginManifest } from './manifest.js'
 import { inOrder, levelsOf } from './permissions.js'
@@ -26,6 +26,8 @@ export interface LoadOptions {
   readonly publicPages: PublicPlace
   /** The deployment's model settings. */
   readonly models?: ModelSettings
+  /** Where notifications may be sent. */
+  readonly push?: PushSettings
   /** Load only these groups; default: all. */
   readonly only?: readonly string[]
   /** Groups that each run in a separate process. */
@@ -42,13 +44,13 @@ const LAST_WORK = 8_000
  */
 export const loadGroups = async (kernel: KernelServices, options: LoadOptions): Promise<Group[]> => {
   const { root, only, apart = [], workspace, data, hidden, grants, limits, previews, publicPages } = options
-  const models = options.models && { models: options.models }
+  const given = { ...(options.models && { models: options.models }), ...(options.push && { push: options.push }) }
   const manifests = readManifests(options.manifests).filter(({ name }) => !only || only.includes(name))
   const waits = new Waits()
   const groups = inOrder(manifests).map(manifest => {
     const { name } = manifest
     const own = { folder: join(data, name), logs: join(data, 'logs') }
-    const place = { workspace, data, ...own, root, hidden, grants, limits, previews, publicPages, ...models }
+    const place = { workspace, data, ...own, root, hidden, grants, limits, previews, publicPages, ...given }
     return new Group(manifest, { kernel, place, entry: join(root, manifest.entry), apart: apart.includes(name), waits })
   })
   for (const group of groups) {

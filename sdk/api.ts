@@ -16,9 +16,11 @@ import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { LoopsCalls, LoopsEvents } from '../plugins/loops/contract.js'
 import type { NeedsCalls, NeedsEvents } from '../plugins/needs/contract.js'
 import type { OutboxCalls } from '../plugins/outbox/contract.js'
+import type { PanelsCalls } from '../plugins/panels/contract.js'
 import type { PersonaPointer, PersonasCalls, PersonasEvents } from '../plugins/personas/contract.js'
 import type { PortsCalls } from '../plugins/ports/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
+import type { PushCalls } from '../plugins/push/contract.js'
 import type { SafetyCalls } from '../plugins/safety/contract.js'
 import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
 import type { SessionCalls } from '../plugins/sessions/contract.js'
@@ -62,7 +64,9 @@ export interface Api
     SkillsCalls,
     ExtensionsCalls,
     DiffsCalls,
+    PanelsCalls,
     PortsCalls,
+    PushCalls,
     AutomationsCalls,
     NeedsCalls,
     SafetyCalls,

@@ -101,6 +101,12 @@ export interface ModelSettings {
   trial?: TrialSettings
 }
 
+/** The deployment's settings of push notifications. */
+export interface PushSettings {
+  /** Push services and relays may have private and loopback addresses; default: false. */
+  privateNetworks?: boolean
+}
+
 /** The deployment's settings of previews. */
 export interface PreviewSettings {
   /** The port of the preview listener; 0: a free one. Default: the one after that of the calls, else a free one. */
@@ -162,6 +168,8 @@ export interface Place {
   readonly publicPages: PublicPlace
   /** The deployment's model settings. */
   readonly models?: ModelSettings
+  /** Where notifications may be sent. */
+  readonly push?: PushSettings
 }
 
 /** Absolute paths of files and folders that are visible behind every wall, besides the system's own. */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import typia, { type tags } from 'typia'
-import type { LimitSettings, ModelSettings, PreviewSettings, PublicSettings } from '../../sdk/host.js'
+import type { LimitSettings, ModelSettings, PreviewSettings, PublicSettings, PushSettings } from '../../sdk/host.js'
 import type { IdentityProvider } from '../../sdk/kernel.js'
 import { StartError } from './start-error.js'
 
@@ -48,6 +48,8 @@ export interface Deployment {
   public?: PublicSettings
   /** Providers of models, and the free trial. */
   models?: ModelSettings
+  /** Where notifications may be sent. */
+  push?: PushSettings
 }
 
 type WallPath = string & tags.Pattern<'^(/|~/).*$'>

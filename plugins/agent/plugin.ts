@@ -66,6 +66,7 @@ import { Engine } from './turn/engine.js'
 import { additionsOf } from './turn/environment/additions.js'
 import { LocalTurnEnvironment } from './turn/environment/local-environment.js'
 import { ConversationNetworks } from './turn/environment/networks.js'
+import { PushMoments } from './turn/push-moments.js'
 import { PlannedResumes } from './turn/recovery/planned-resumes.js'
 import { programs } from './turn/environment/programs.js'
 import { recoverTurns } from './turn/recovery/recover-turns.js'
@@ -219,6 +220,12 @@ export const activate = async (host: Host): Promise<void> => {
     admit,
     unaffordable: waiting.why,
     bill: (turn, end) => billed(host, turn, end, conversations.find(turn.conversationId)),
+    tell: (turn, end) => moments.ended(turn, end),
+  })
+  const moments = new PushMoments({
+    ...{ host, cards, conversations },
+    live: id => engine.live(id),
+    mask: text => stored.masker.mask(text),
   })
   const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
   const look: ViewOf = caller => accessViewFor(host, caller)

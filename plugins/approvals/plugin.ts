@@ -1,13 +1,15 @@
 import type { Contract, Host } from '../../sdk/index.js'
 import { placesOfConversation } from '../../sdk/node/access/conversation-reach.js'
 import { WorkspacePaths } from '../../sdk/node/files/workspace-paths.js'
+import { sendPush } from '../../sdk/node/push/send-push.js'
+import { promptWords } from '../../sdk/node/push/words.js'
 import { approvalsCalls, liveConversation } from './calls.js'
 import { approvalsContract, type ApprovalsCalls } from './contract.js'
 import { examples } from './examples.js'
 import { executorsNow } from './executors/executors.js'
 import { MediaCopies } from './media.js'
 import { ApprovalQueue } from './queue.js'
-import type { StoredApproval } from './stored-approval.js'
+import { itemTitle, type StoredApproval } from './stored-approval.js'
 
 export const contract: Contract<ApprovalsCalls> = { ...approvalsContract, examples }
 
@@ -30,6 +32,7 @@ export const activate = async (host: Host): Promise<void> => {
     copies,
     say: message => host.call('agent.start', { ...message, unattended: true }),
     published: item => void publish(item).catch(failed('publishing an approval')),
+    filed: item => void sendPush(host, { moment: 'approval', approvalId: item.id, text: promptWords(itemTitle(item)) }),
   })
   await queue.load()
 

@@ -27,6 +27,8 @@ export interface QueueDeps {
   /** Starts a turn that tells an agent the outcome; a repeated message starts none. */
   readonly say: (message: OutcomeMessage & { readonly conversationId: string }) => Promise<unknown>
   readonly published: (item: StoredApproval) => void
+  /** Called when an item was filed for the first time. */
+  readonly filed: (item: StoredApproval) => void
 }
 
 /** The posts and actions of the last 90 days: each is a document, and in memory. */
@@ -107,6 +109,7 @@ export class ApprovalQueue {
       await this.#put(item)
       if (before?.folder !== item.folder) await this.#deps.copies.remove(before?.folder)
       await this.#note('proposed', item, context)
+      if (!before) this.#deps.filed(item)
       return item
     })
   }

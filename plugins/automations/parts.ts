@@ -1,6 +1,8 @@
 import type { Host } from '../../sdk/index.js'
 import { FirstAnswers } from '../../sdk/node/access/first-answers.js'
 import { OwnTokens } from '../../sdk/node/access/own-tokens.js'
+import { sendPush } from '../../sdk/node/push/send-push.js'
+import { promptWords } from '../../sdk/node/push/words.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { AdmissionFloor } from '../settings/contract.js'
 import type { HeldWake, WebhookFired } from './contract.js'
@@ -72,11 +74,14 @@ export const automationParts = (host: Host, clock: FireClock = systemClock): Aut
   const tokens = new OwnTokens(store, clock.now)
   const answers = new FirstAnswers<WebhookFired>(store, clock.now)
   const turns = agentTurns(host)
-  const told = ({ id, automationId, reason, autoRunAt }: HeldWake) =>
+  const told = ({ id, automationId, reason, autoRunAt, title = automationId }: HeldWake) => {
+    if (autoRunAt === undefined)
+      void sendPush(host, { moment: 'approval', approvalId: id, text: `Run the automation ${promptWords(title)}` })
     void record(host, {
       ...{ type: 'automation.pending', audience: 'viewer', outcome: 'ok', automationIds: [automationId] },
       extra: { id, reason: reason.slice(0, 500), ...(autoRunAt !== undefined && { autoRunAt }) },
     })
+  }
   const held: HeldWakes = new HeldWakes({
     ...{ clock, store, changed: heldChanged, held: told },
     due: id => void releases.due(id).catch(failed('running a held wake')),

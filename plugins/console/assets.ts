@@ -3,7 +3,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse } from '../../sdk/index.js'
 import type { ConsoleAsset } from './contract.js'
-import { framePolicy } from './policy.js'
+import { framePolicy, WORKER_POLICY } from './policy.js'
 
 const TYPES: { readonly [ending: string]: ConsoleAsset['content-type'] } = {
   js: 'text/javascript; charset=utf-8',
@@ -11,6 +11,9 @@ const TYPES: { readonly [ending: string]: ConsoleAsset['content-type'] } = {
   svg: 'image/svg+xml; charset=utf-8',
 }
 const FRAME = 'frame.html'
+const WORKER = 'service-worker.js'
+/** Browsers look for a newer worker at its address, which therefore contains no hash. */
+const WORKER_HEADERS = { 'content-security-policy': WORKER_POLICY, 'cache-control': 'no-cache' }
 /** The encodings that are made at build, best first, and the ending of their files. */
 const ENCODINGS = [
   ['br', '.br'],
@@ -70,7 +73,7 @@ export class ConsoleAssets {
       'content-type': type,
       data: await readFile(join(this.#folder, name + (found?.[1] ?? ''))),
       headers: {
-        'cache-control': 'public, max-age=31536000, immutable',
+        ...(name === WORKER ? WORKER_HEADERS : { 'cache-control': 'public, max-age=31536000, immutable' }),
         vary: 'Origin, Accept-Encoding',
         ...(found && { 'content-encoding': found[0] }),
       },

@@ -28,8 +28,9 @@ export interface ConsoleCalls {
   /**
    * Give a script or style of the console, as it was built.
    *
-   * Names contain a hash of the content, so that an answer never goes out of date. It is compressed with Brotli or gzip
-   * where `accept-encoding` allows that. `frame.html` is the document in which the pages of extensions run, without an
+   * Names contain a hash of the content, so that an answer never goes out of date, but for `service-worker.js`, which
+   * shows notifications. It is compressed with Brotli or gzip where `accept-encoding` allows that. `frame.html` is the
+   * document in which the pages of extensions run, without an
    * origin and without a network.
    *
    * - 404: no such file

@@ -39,3 +39,6 @@ export const framePolicy = (hash: string): string =>
     "frame-ancestors 'self'",
     'sandbox allow-scripts',
   ].join('; ')
+
+/** The worker that receives notifications loads nothing and asks nobody. */
+export const WORKER_POLICY = "default-src 'none'"

@@ -1,6 +1,8 @@
 import { refuse, Refusal, type Context, type Host } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
+import { sendPush } from '../../sdk/node/push/send-push.js'
+import { promptWords } from '../../sdk/node/push/words.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { LoopState } from './contract.js'
 import type { LoopFiles } from './documents.js'
@@ -13,7 +15,7 @@ const UNEXPECTED = 'it failed unexpectedly; the log of the sandbox says why'
 
 /** The dependencies of loops. */
 export interface LoopsDeps {
-  readonly host: Pick<Host, 'store' | 'log' | 'emit' | 'call' | 'serves' | 'signal'>
+  readonly host: Pick<Host, 'store' | 'log' | 'emit' | 'call' | 'serves' | 'signal' | 'place'>
   readonly files: LoopFiles
   readonly rounds: Rounds
   /** Called after each change of a loop that clients see. */
@@ -283,6 +285,15 @@ export class Loops {
     const extra = { state, rounds: iterations.length, costUsd }
     await record(host, { ...told('loop.ended', id), outcome, actor: BY_ITSELF, extra })
     this.#changed(id)
+    if (state !== 'stopped') await this.#tell(loop, state)
+  }
+
+  /** Tells who started a loop of its end, as of a turn that finished. */
+  async #tell({ conversationId, startedBy, goal }: StoredLoop, state: LoopState): Promise<void> {
+    const { host, rounds } = this.#deps
+    const conversation = (await rounds.state(conversationId).catch(() => undefined))?.conversation
+    const text = `The loop is ${state}: ${promptWords(goal)}`
+    await sendPush(host, { moment: 'finished', conversationId, startedBy, text }, conversation)
   }
 
   async #failed(id: string, error: unknown): Promise<void> {

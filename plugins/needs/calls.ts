@@ -4,7 +4,10 @@ import { refuse, Refusal, type Caller, type Context, type Handlers, type Host } 
 import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { accessToConversation, refuseUnknown } from '../../sdk/node/access/conversation-reach.js'
 import { limitsOf, refuseReading } from '../../sdk/node/access/access-view.js'
+import { sendPush } from '../../sdk/node/push/send-push.js'
+import { promptWords } from '../../sdk/node/push/words.js'
 import type { Access } from '../../sdk/reach.js'
+import type { Conversation } from '../agent/contract.js'
 import { checkedAnswers, storedAnswers } from './answers.js'
 import type { Need, NeedAnswers, NeedInput, NeedStatus, NeedsCalls } from './contract.js'
 import type { Needs } from './needs.js'
@@ -104,15 +107,26 @@ export const needsCalls = (host: Host, needs: Needs, markKey: string): Handlers<
     const state = await stateOf(host, input.conversationId)
     const { title = undefined } = state?.conversation ?? refuseUnknown(input.conversationId)
     const from = run ?? state?.live?.run
-    return needs.raise(
+    const id = `n-${randomUUID().replaceAll('-', '').slice(0, 20)}`
+    const need = await needs.raise(
       input,
       {
-        ...{ id: `n-${randomUUID().replaceAll('-', '').slice(0, 20)}`, raisedBy: by },
+        ...{ id, raisedBy: by },
         ...(from !== undefined && { run: from }),
         ...(title !== undefined && { conversationTitle: title }),
       },
       context,
     )
+    // People were told of one that was raised before.
+    if (need.id === id) tell(need, state?.conversation)
+    return need
+  }
+
+  const tell = (need: StoredNeed, conversation: Conversation | undefined): void => {
+    const { conversationId, title } = need
+    const about = { moment: 'stuck', conversationId, text: promptWords(title), maintainers: takesSecret(need) } as const
+    const startedBy = conversation?.lastBy
+    void sendPush(host, { ...about, ...(startedBy !== undefined && { startedBy }) }, conversation)
   }
 
   const assertConnected = async ({ kind, card }: StoredNeed): Promise<void> => {

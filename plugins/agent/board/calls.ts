@@ -3,6 +3,8 @@ import type { AccessView } from '../../../sdk/node/access/access-view.js'
 import { cardFor, cardsFor } from '../../../sdk/node/access/card-view.js'
 import { requireBranch } from '../../../sdk/node/access/conversation-branch.js'
 import { accessToConversation, assertVisible } from '../../../sdk/node/access/conversation-reach.js'
+import { sendPush } from '../../../sdk/node/push/send-push.js'
+import { promptWords } from '../../../sdk/node/push/words.js'
 import { record, type Happened } from '../../../sdk/node/record/record.js'
 import type { AgentCard, Conversation, Moved } from '../contract.js'
 import { assertReads } from '../conversations/access.js'
@@ -20,7 +22,7 @@ import type { BoardCalls } from './contract.js'
 
 /** The dependencies of the calls of the board. */
 export interface BoardCallsDeps {
-  readonly host: Pick<Host, 'call' | 'serves' | 'log'>
+  readonly host: Pick<Host, 'call' | 'serves' | 'log' | 'place' | 'signal'>
   readonly board: Board
   readonly archive: ConversationArchive
   readonly conversations: Conversations
@@ -165,6 +167,8 @@ export const boardCalls = (deps: BoardCallsDeps): Handlers<BoardCalls> => {
           await host.call('agents.assertOutstanding', { state: stateOf(id) }, { signal: context.signal })
           const { actor, email = actor, name } = context.caller
           await board.requestLand(id, { email, ...(name !== undefined && { name }), at: Date.now() })
+          const text = `Land: ${promptWords(conversation.title ?? id)}`
+          void sendPush(host, { moment: 'approval', conversationId: id, text })
         }),
       ),
     'POST /agents/archive': async ({ ids }, context) => {

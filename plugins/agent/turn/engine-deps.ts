@@ -35,6 +35,8 @@ export interface EngineDeps {
   readonly unaffordable?: (message: RunMessage) => Promise<string | undefined>
   /** Records what a turn spent. */
   readonly bill?: (turn: Turn, end: RunEnd) => Promise<void>
+  /** Tells people that a turn has ended. */
+  readonly tell?: (turn: Turn, end: RunEnd) => void
   /** How long to wait for an adapter after a stop. */
   readonly patienceMs?: number
   /** How long an open call may delay the move of a turn. */

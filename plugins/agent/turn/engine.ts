@@ -246,6 +246,7 @@ export class Engine {
       try {
         const end = await decisions.with(conversationId, () => this.#settle(turn, next))
         if (!end) return
+        this.#deps.tell?.(turn, end)
         const branch = conversations.find(conversationId)?.branch
         const { report, failure, costUsd } = turn.record
         host.emit('turn.settled', {

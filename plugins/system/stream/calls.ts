@@ -8,6 +8,7 @@ export const streamCalls = async (host: Host): Promise<Handlers<StreamCalls>> =>
   const events = new EventStream(host)
   await events.open()
   return {
+    'members.present': () => ({ present: events.presence.users.map(({ email, idle }) => ({ email, idle })) }),
     'stream.board': (_, { signal }) => events.attend(signal),
     'GET /events': (input, context) => events.watch(input, context, meOf(context.caller)),
     'POST /system/presence': async (input, { caller }) => {

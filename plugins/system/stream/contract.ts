@@ -177,6 +177,12 @@ export type SystemEvent =
   | ReposChangedEvent
   | ResyncEvent
 
+/** A client with an open event stream; idle: nobody looks at it. */
+export interface PresentClient {
+  email: string
+  idle: boolean
+}
+
 /** The events of the sandbox, and the people who have it open. */
 export interface StreamCalls {
   /**
@@ -214,4 +220,6 @@ export interface StreamCalls {
 
   /** While it is open, events about the board are sent though no client watches. Its only event says that it is. */
   'stream.board'(): Stream<{ watched: true }>
+  /** The people whose clients have the event stream open, an entry for each client. */
+  'members.present'(): { present: PresentClient[] }
 }

@@ -1,26 +1,27 @@
-import { createServer } from 'node:net'
-import { once } from 'node:events'
 import { refuse, type Handlers } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { PathTree } from '../../../sdk/node/files/open-path.js'
-import { listeningOf } from '../../../sdk/node/network/listening-sockets.js'
-import type { Listening } from '../../../sdk/node/network/socket-table.js'
+import { answeringScheme } from '../../../sdk/node/network/answers-http.js'
+import { freePort } from '../../../sdk/node/network/free-port.js'
+import { addressOfApp, appLabel, hideApp, showApp } from '../../../sdk/node/programs/previews.js'
 import { missingProgram } from '../../../sdk/node/programs/run.js'
-import type { TerminalWorkRow } from '../../system/contract.js'
+import { sessionName } from '../../../sdk/node/programs/session-name.js'
+import {
+  serverOfSession,
+  sessionsByName,
+  startSession,
+  type WorkSession,
+} from '../../../sdk/node/programs/work-sessions.js'
+import { repoFolder } from '../../../sdk/node/repositories/repo-folder.js'
 import type { ProjectDeps } from '../projects/calls.js'
 import { setupOf } from '../projects/calls.js'
 import { projectsAt, projectsBelow, type Project } from '../projects/projects.js'
-import { sessionName } from '../projects/session-name.js'
-import { sessionsByName, startSession } from '../projects/sessions.js'
-import { repoFolder } from '../repositories/found.js'
 import { keysAt, manifestAt, manifestText, manifestValue, textAt } from '../repositories/manifests.js'
 import { pathIn } from '../tree/ignore-rules.js'
 import { namesOfFolder } from '../tree/sweep.js'
 import { sharedTree } from '../../../sdk/node/access/caller-tree.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
-import type { AppCalls, AppSummary } from './contract.js'
-import { answersHttp } from './listening.js'
-import { addressOfApp, appLabel, hideApp, showApp } from './preview.js'
+import type { AppCalls, AppSummary, RunPlan } from './contract.js'
 import { Scaffold, type PlannedApp } from './scaffold.js'
 import { Templates } from './templates.js'
 
@@ -85,22 +86,6 @@ const appsIn = async (tree: PathTree, repo: string): Promise<FoundApp[]> => {
     .slice(0, MOST_APPS)
   const apps = await Promise.all(names.map(name => appAt(tree, name, pathIn(folder, name))))
   return apps.flatMap(app => app ?? [])
-}
-
-const freePort = async (): Promise<number> => {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as { port: number }
-  server.close()
-  await once(server, 'close')
-  return port
-}
-
-/** Where the programs of a terminal listen: the port they were asked for first. */
-const serverOf = ({ running, pid, port }: TerminalWorkRow): Listening | undefined => {
-  if (!running || pid === undefined) return undefined
-  const all = listeningOf(pid)
-  return all.find(each => each.port === port) ?? all[0]
 }
 
 /** The project that an app is installed with: the workspace of packages it is a member of, or its own. */
@@ -182,6 +167,26 @@ export const appCalls = async (
     return { path, found: found ?? refuse('not-found', `the repository has no runnable app ${app}`) }
   }
 
+  /** How the package in a folder of a repository is run, and what installs its dependencies if they are missing. */
+  const planOf = async (
+    tree: PathTree,
+    repo: string,
+    path: string,
+    sessions: ReadonlyMap<string, WorkSession>,
+  ): Promise<RunPlan> => {
+    const project =
+      (await projectOf(tree, repo, path)) ?? refuse('not-found', `no package is in ${path}: it has no package.json`)
+    const { manager } = project
+    const { state } = await setupOf(deps, tree, project)
+    return {
+      manager,
+      present: await programs.has(manager),
+      installing: installs.isQueued(project.path) || sessions.get(addSession(repo))?.running === true,
+      failed: installs.hasFailed(project.path),
+      steps: state === 'ready' ? [] : project.install.map(program => ({ cwd: project.path, program: [...program] })),
+    }
+  }
+
   const start = async (tree: PathTree, repo: string, found: FoundApp) => {
     const session = sessionName(repo, found.app)
     const purpose = PURPOSE + found.path
@@ -190,15 +195,12 @@ export const appCalls = async (
     if (known?.running && known.purpose === purpose)
       return {
         session,
-        port: serverOf(known)?.port ?? known.port ?? (await freePort()),
+        port: serverOfSession(known)?.port ?? known.port ?? (await freePort()),
         ...(await showApp(host, appLabel(repo, found.app), known)),
       }
-    const project = (await projectOf(tree, repo, found.path))!
-    const { manager } = project
-    if (!(await programs.has(manager))) await missingProgram(manager)
-    if (installs.isQueued(project.path) || sessions.get(addSession(repo))?.running)
-      refuse('conflict', `the dependencies of ${found.app} are being installed: wait for that`)
-    const { state } = await setupOf(deps, tree, project)
+    const { manager, present, installing, steps } = await planOf(tree, repo, found.path, sessions)
+    if (!present) await missingProgram(manager)
+    if (installing) refuse('conflict', `the dependencies of ${found.app} are being installed: wait for that`)
     const port = await freePort()
     const row = await startSession(host, {
       name: session,
@@ -206,28 +208,21 @@ export const appCalls = async (
       port,
       label: found.app,
       env: { PORT: String(port), BROWSER: 'none' },
-      steps: [
-        ...(state === 'ready' ? [] : project.install.map(program => ({ cwd: project.path, program: [...program] }))),
-        { cwd: found.path, program: [manager, 'run', found.script] },
-      ],
+      steps: [...steps, { cwd: found.path, program: [manager, 'run', found.script] }],
     })
     publish(found.path)
     return { session, port, ...(await showApp(host, appLabel(repo, found.app), row)) }
   }
 
-  const summaryOf = async (
-    repo: string,
-    { app, path, kind }: FoundApp,
-    sessions: ReadonlyMap<string, TerminalWorkRow>,
-  ) => {
+  const summaryOf = async (repo: string, { app, path, kind }: FoundApp, sessions: ReadonlyMap<string, WorkSession>) => {
     const name = sessionName(repo, app)
     const session = sessions.get(name)
     const running = session?.running === true && session.purpose === PURPOSE + path
-    const server = running ? serverOf(session) : undefined
+    const server = running ? serverOfSession(session) : undefined
     const summary: AppSummary = {
       app,
       running,
-      healthy: server !== undefined && (await answersHttp(server)),
+      healthy: server !== undefined && (await answeringScheme(server)) !== undefined,
       ...(kind !== undefined && { kind }),
       ...(server && { port: server.port }),
       ...(running && { session: name }),
@@ -237,6 +232,11 @@ export const appCalls = async (
   }
 
   return {
+    'installs.plan': async ({ repo, path }) => {
+      const tree = { root: host.place.workspace, reach: undefined, readsGit: false }
+      return planOf(tree, repo, path, await sessionsByName(host))
+    },
+
     'GET /workspace/templates': async () => {
       const { templates: all, ...source } = await templates.all()
       return {

@@ -62,6 +62,20 @@ export interface StartedApp {
   previewUrl?: string
 }
 
+/** How a package is run, and what must be done first. */
+export interface RunPlan {
+  /** The package manager that runs its scripts. */
+  manager: string
+  /** Whether the package manager is on this machine. */
+  present: boolean
+  /** Its dependencies are being installed. */
+  installing: boolean
+  /** Its last install failed. */
+  failed: boolean
+  /** What installs its dependencies; empty: they are there. */
+  steps: { cwd: string; program: string[] }[]
+}
+
 /** The apps of repositories. */
 export interface AppCalls {
   /**
@@ -125,4 +139,7 @@ export interface AppCalls {
    * - 404: no such repository or app
    */
   'POST /workspace/repos/{repo}/apps/{app}/stop'(input: { repo: RepoName; app: AppName }): Ok
+
+  /** How the package in a folder of a repository is run; both are real paths, `.` is the root. 404: it has none. */
+  'installs.plan'(input: { repo: string; path: string }): RunPlan
 }

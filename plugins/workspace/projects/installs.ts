@@ -3,11 +3,11 @@ import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { Kept } from '../../../sdk/node/files/kept.js'
 import type { PathTree } from '../../../sdk/node/files/open-path.js'
+import { sessionName } from '../../../sdk/node/programs/session-name.js'
+import { sessionsByName, startSession } from '../../../sdk/node/programs/work-sessions.js'
 import { shownCommand } from './managers.js'
 import { projectsAt, type Project } from './projects.js'
 import { installDigest } from './readiness.js'
-import { sessionName } from './session-name.js'
-import { sessionsByName, startSession } from './sessions.js'
 
 const LAST_LINES = 60
 const MOST_REMEMBERED = 1_000

@@ -4,7 +4,8 @@ import type { Handlers, Host } from '../../../sdk/index.js'
 import { accessTo } from '../../../sdk/index.js'
 import { sharedTree } from '../../../sdk/node/access/caller-tree.js'
 import type { RepositoryCalls } from './contract.js'
-import { repoFolder, reposIn } from './found.js'
+import { repoFolder } from '../../../sdk/node/repositories/repo-folder.js'
+import { reposIn } from './found.js'
 import { graphOf, namedFolders } from './packages.js'
 
 /** Lists the repositories of the workspace, and the packages in them. */

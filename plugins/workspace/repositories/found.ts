@@ -1,7 +1,6 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuse } from '../../../sdk/index.js'
-import { openPath, type PathTree, shownPath } from '../../../sdk/node/files/open-path.js'
+import type { PathTree } from '../../../sdk/node/files/open-path.js'
 import { walkFolders } from '../tree/folders.js'
 import { pathIn } from '../tree/ignore-rules.js'
 import type { RepoList } from './contract.js'
@@ -33,11 +32,3 @@ const hasGit = (root: string, path: string, name: Buffer): Promise<boolean> =>
     () => true,
     () => false,
   )
-
-/** The folder of a repository, from the workspace root; refuses an unknown one. */
-export const repoFolder = async (tree: PathTree, repo: string): Promise<string> => {
-  const path = repo === 'root' ? '.' : repo
-  await using found = await openPath(tree, path)
-  const git = found && (await lstat(join(found.at, '.git')).catch(() => undefined))
-  return git ? found.path : refuse('not-found', `no repository is named ${shownPath(repo)}`)
-}

@@ -1,7 +1,7 @@
 import { join, posix } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { git } from '../../../sdk/node/programs/git.js'
-import { repoFolder } from '../repositories/found.js'
+import { repoFolder } from '../../../sdk/node/repositories/repo-folder.js'
 import type { CallerTree } from '../../../sdk/node/access/caller-tree.js'
 import type { CentralModule, Hotspot, RepositoryHealth } from './contract.js'
 import type { IndexedRow } from './index/lookup.js'

@@ -3,15 +3,18 @@ import { refuse } from '../../refusal.js'
 const MINUTE = 60_000
 const KEYS = 10_000
 
-/** Limits how many requests each address may make per minute. */
+/** Limits how many requests each address, or whatever else a key names, may make per minute. */
 export class Budget {
   readonly #limit: number
   readonly #now: () => number
+  readonly #whose: string
   readonly #asked = new Map<string, { since: number; times: number }>()
 
-  constructor(limit: number, now: () => number = Date.now) {
+  /** @param whose Names the keys in the refusal. */
+  constructor(limit: number, now: () => number = Date.now, whose = 'from one address') {
     this.#limit = limit
     this.#now = now
+    this.#whose = whose
   }
 
   spend(address: string): void {
@@ -20,7 +23,7 @@ export class Budget {
     const current = found && now >= found.since && now - found.since < MINUTE ? found : { since: now, times: 0 }
     if (current.times >= this.#limit) {
       const retryAfter = Math.max(1, Math.ceil((current.since + MINUTE - now) / 1000))
-      const message = `expected at most ${this.#limit} requests a minute from one address; ask again in ${retryAfter} s`
+      const message = `expected at most ${this.#limit} requests a minute ${this.#whose}; ask again in ${retryAfter} s`
       refuse('too-many', message, { retryAfter })
     }
     this.#asked.delete(address)

@@ -136,6 +136,10 @@ export const OUTBOX_POINTS: readonly string[] = [
   'outbox.withdrawn',
 ]
 
+export const PANELS_POINTS: readonly string[] = ['panels.noted']
+
+export const PUSH_POINTS: readonly string[] = ['push.registered', 'push.removed']
+
 export const PERSONAS_POINTS: readonly string[] = ['personas.card.removed', 'personas.kit.parked']
 
 /** The longest wait for a step that happens by itself. */

@@ -37,6 +37,7 @@ t.test('what cannot be stored is not sent, and is not tried again at once', asyn
     copies: { keepOnly: async () => {}, remove: async () => {} } as never,
     say: async () => {},
     published: () => {},
+    filed: () => {},
   })
   await queue.load()
   await queue.resume()

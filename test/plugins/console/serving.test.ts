@@ -87,6 +87,13 @@ t.test('the page and its files', async t => {
     t.match(brotli.headers.vary, /Accept-Encoding/)
   })
 
+  t.test('the service worker is looked for anew, and may load nothing', async t => {
+    const worker = await get(`${url}/console/service-worker.js`)
+    t.equal(worker.headers['content-type'], 'text/javascript; charset=utf-8')
+    t.equal(worker.headers['cache-control'], 'no-cache')
+    t.equal(worker.headers['content-security-policy'], "default-src 'none'")
+  })
+
   t.test('only files of the console are served below /console', async t => {
     for (const file of [
       'main.js',

@@ -5,7 +5,7 @@ import {
   shownCommand,
   type ProjectFiles,
 } from '../../../plugins/workspace/projects/managers.js'
-import { sessionName } from '../../../plugins/workspace/projects/session-name.js'
+import { sessionName } from '../../../sdk/node/programs/session-name.js'
 import { testsOf } from '../../../plugins/workspace/projects/test-commands.js'
 
 const folder = (files: { readonly [name: string]: string }): ProjectFiles => ({

@@ -83,7 +83,7 @@ const AS = {
 } as const
 
 /** A call made by another group. */
-export const between = <C extends `browsers.${string}` & keyof Api>(
+export const between = <C extends (`browsers.${string}` | 'members.present') & keyof Api>(
   { kernel }: Pick<Support, 'kernel'>,
   call: C,
   input: object = {},

@@ -12,6 +12,8 @@ export interface Recorded {
   readonly url: string
   readonly headers: IncomingHttpHeaders
   readonly body: string
+  /** The body as it came. */
+  readonly bytes: Buffer
 }
 
 /** Writes the answer to a request after its body was read. */
@@ -24,7 +26,8 @@ export const recording =
     const pieces: Buffer[] = []
     for await (const piece of asked) pieces.push(piece as Buffer)
     const { method = '', url = '', headers } = asked
-    const recorded = { method, url, headers, body: Buffer.concat(pieces).toString() }
+    const bytes = Buffer.concat(pieces)
+    const recorded = { method, url, headers, body: bytes.toString(), bytes }
     requests.push(recorded)
     answering(recorded, answer)
   }

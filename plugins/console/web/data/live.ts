@@ -5,6 +5,7 @@ import type { WorkspaceChangedEvent } from '../../../workspace/contract.js'
 import { askDaemon, sessionEnds } from './api.js'
 import { filesAnew, filesChanged, filesMissed } from './files/file-changes.js'
 import { dropQueries, refetch } from './queries.js'
+import { watchLooking } from './looking.js'
 import { fleetAfter, NO_FLEET, type FleetState } from './roster.js'
 import { person, renewSession, signIn } from './session/session.js'
 
@@ -132,6 +133,15 @@ let cursor = ''
 /** Ends the stream that is read here, which begins anew at once. */
 let cut: (() => void) | undefined
 
+/** Whether the stream of this tab is the one that says whether the person looks at the console. */
+let leading = false
+
+const sayIdle = (idle: boolean): void => {
+  if (leading) void askDaemon('POST /system/presence', { clientId, idle }).catch(() => {})
+}
+
+let idleNow = (): boolean => false
+
 /** Wakes the wait before the next attempt. */
 let wake: (() => void) | undefined
 
@@ -177,6 +187,11 @@ const lead = async (signal: AbortSignal): Promise<void> => {
       for await (const event of events) {
         delay = FIRST
         heard(event)
+        if (event.kind === 'hello') {
+          leading = true
+          // A new stream begins as one that somebody looks at.
+          if (idleNow()) sayIdle(true)
+        }
         cursor = id || cursor
         // Snapshots follow a resync, so that they lack no event after an older position.
         if (event.kind === 'resync') cursor = ''
@@ -190,6 +205,7 @@ const lead = async (signal: AbortSignal): Promise<void> => {
     } finally {
       signal.removeEventListener('abort', stop)
       cut = undefined
+      leading = false
     }
     if (signal.aborted) break
     // What a person may see changed: nothing is lost, and what they may no longer see must go at once.
@@ -240,6 +256,7 @@ export const watchEvents = (): void => {
       dropQueries()
     }
   })
+  idleNow = watchLooking(sayIdle)
   const retry = () => wake?.()
   addEventListener('online', retry)
   addEventListener('offline', () => {

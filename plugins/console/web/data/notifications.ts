@@ -1,5 +1,6 @@
 import { signal } from '@preact/signals-core'
-import { attention } from './live.js'
+import { attention, served } from './live.js'
+import { findPush, forgetDevice, pushed, registerDevice } from './push.js'
 import { fragmentOf } from './route.js'
 
 const KEY = 'sandbox.notifications'
@@ -23,6 +24,13 @@ const known = (): typeof notifications.value => {
 
 /** Turns notifications on or off in this browser, which may ask the person. */
 export const chooseNotifications = async (on: boolean): Promise<void> => {
+  await choose(on)
+  if (pushed.value === 'none' || !served.value.has('push.subscribe')) return
+  if (!on) return forgetDevice()
+  if (notifications.value === 'on') await registerDevice()
+}
+
+const choose = async (on: boolean): Promise<void> => {
   try {
     if (on) localStorage.setItem(KEY, 'on')
     else localStorage.removeItem(KEY)
@@ -52,11 +60,19 @@ const notify = (waiting: number): void => {
 /** Notifies of what begins to wait while nobody sees this tab. */
 export const watchNotifications = (): void => {
   notifications.value = known()
+  // Whether it is for this person is known once they have signed in.
+  let found = false
+  served.subscribe(now => {
+    if (found || !now.has('push.config')) return
+    found = true
+    void findPush().catch(() => {})
+  })
   let before: number | undefined
   attention.subscribe(now => {
     const waiting = now && now.cards + now.land
     const grew = waiting !== undefined && before !== undefined && waiting > before
     before = waiting
-    if (grew && notifications.peek() === 'on' && document.visibilityState === 'hidden') notify(waiting)
+    if (grew && notifications.peek() === 'on' && pushed.peek() !== 'on' && document.visibilityState === 'hidden')
+      notify(waiting)
   })
 }

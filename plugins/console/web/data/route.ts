@@ -24,10 +24,22 @@ export const showPlace = (fragment: string): void => {
   place.value = pagePlaceOf(fragment)
 }
 
-/** Follows the address of the page. */
+/** The place that a link to the page names; undefined: it names none. */
+const namedPlace = (search: string): string | undefined => {
+  const fields = new URLSearchParams(search)
+  const conversation = fields.get('conversation')
+  if (conversation) return fragmentOf('c', conversation)
+  return fields.has('approval') ? fragmentOf('inbox') : undefined
+}
+
+/** Follows the address of the page, and notifications that are opened. */
 export const watchPlace = (): void => {
-  const conversation = new URLSearchParams(location.search).get('conversation')
-  if (conversation) history.replaceState(null, '', location.pathname + fragmentOf('c', conversation))
+  const named = namedPlace(location.search)
+  if (named !== undefined) history.replaceState(null, '', location.pathname + named)
+  navigator.serviceWorker?.addEventListener('message', ({ data }: MessageEvent<{ kind?: string; search?: string }>) => {
+    const place = data.kind === 'sandbox.show' ? namedPlace(data.search ?? '') : undefined
+    if (place !== undefined) location.hash = place
+  })
   const read = () => follow(location.hash)
   addEventListener('hashchange', read)
   read()

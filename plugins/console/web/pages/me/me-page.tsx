@@ -1,7 +1,10 @@
+import { useSignal } from '@preact/signals'
 import { askDaemon } from '../../data/api.js'
 import { letterKeys, setLetterKeys } from '../../data/keys.js'
 import { limits } from '../../data/limits.js'
+import { served } from '../../data/live.js'
 import { chooseNotifications, notifications } from '../../data/notifications.js'
+import { pushed, testPush } from '../../data/push.js'
 import { chooseTheme, theme, type ThemeChoice } from '../../data/theme.js'
 import { person, signOut } from '../../data/session/session.js'
 import { AskButton } from '../../ui/dialog.js'
@@ -9,7 +12,7 @@ import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { momentOf, visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
-import type { PageProps } from '../registry.js'
+import { reaches, type PageProps } from '../registry.js'
 import { FaultLine } from '../../ui/page.js'
 
 const Sessions = () => {
@@ -46,20 +49,57 @@ const WHY_NOT = {
   denied: 'This browser blocks notifications of this page; its title still counts what waits for you.',
 } as const
 
+const HOW = {
+  on: 'They come also while no page of the sandbox is open.',
+  off: 'They come while no page of the sandbox is open too, if this browser has a push service.',
+  none: 'They come while a page of the sandbox is open in the background.',
+} as const
+
 const Notifications = () => {
+  const action = useAction()
+  const delivered = useSignal<number | undefined>(undefined)
   const state = notifications.value
   if (state === 'none' || state === 'denied') return <p class="quiet">{WHY_NOT[state]}</p>
+  const push = served.value.has('push.subscribe') && reaches(person.value?.role, 'collaborator') ? pushed.value : 'none'
+  const test = async () => {
+    delivered.value = await testPush()
+  }
   return (
-    <label class="check">
-      <input
-        type="checkbox"
-        checked={state === 'on'}
-        onChange={event => void chooseNotifications(event.currentTarget.checked)}
-      />
-      <span>Notify me when something waits for me and this page is in the background</span>
-    </label>
+    <section class="stack">
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={state === 'on'}
+          disabled={action.busy}
+          onChange={event => {
+            const { checked } = event.currentTarget
+            delivered.value = undefined
+            void action.run(() => chooseNotifications(checked))
+          }}
+        />
+        <span>
+          Notify me on this device when a turn has finished, an agent is stuck or something awaits approval
+          <br />
+          <span class="quiet small">{HOW[push]}</span>
+        </span>
+      </label>
+      {state === 'on' && push === 'on' && (
+        <div class="row">
+          <ActionButton action={action} work={test}>
+            Send a test
+          </ActionButton>
+          <span class="quiet" role="status">
+            {delivered.value !== undefined && deliveredTo(delivered.value)}
+          </span>
+        </div>
+      )}
+      <FaultLine fault={action.fault} />
+    </section>
   )
 }
+
+const deliveredTo = (devices: number): string =>
+  devices === 0 ? 'No device of yours took it.' : devices === 1 ? 'One device took it.' : `${devices} devices took it.`
 
 /** The person's role, the theme of the page, and their sessions. */
 export const MePage = (_: PageProps) => (

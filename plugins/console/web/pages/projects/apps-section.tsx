@@ -21,13 +21,15 @@ const LOOK_MS = 1_500
 
 const changed = (): void => refetch(new Set(['panels', 'terminals']))
 
-const stateOf = ({ running, healthy }: AppSummary): ToneWord =>
+/** The state of a server that is started here. */
+export const serverState = ({ running, healthy }: Pick<AppSummary, 'running' | 'healthy'>): ToneWord =>
   healthy ? ['good', 'Answers'] : running ? ['busy', 'Runs'] : ['', 'Stopped']
 
 /** Apps listen on the machine of the sandbox: a page on the same machine reaches them. */
 const isLocal = (): boolean => ['localhost', '127.0.0.1', '[::1]'].includes(location.hostname)
 
-const Port = ({ port }: { port: number }) =>
+/** A port of the machine of the sandbox, as a link where that is this one. */
+const LocalPort = ({ port }: { port: number }) =>
   isLocal() ? (
     <a href={`http://localhost:${port}/`} target="_blank" rel="noopener noreferrer">
       port {port}
@@ -35,6 +37,31 @@ const Port = ({ port }: { port: number }) =>
   ) : (
     <>port {port}</>
   )
+
+interface ServerLinksProps {
+  readonly port: number | undefined
+  readonly previewUrl: string | undefined
+  readonly session: string | undefined
+}
+
+/** Where a server that is started here is reached, and what it prints. */
+export const ServerLinks = ({ port, previewUrl, session }: ServerLinksProps) => (
+  <>
+    {port !== undefined && <LocalPort port={port} />}
+    {previewUrl !== undefined && (
+      <>
+        {' '}
+        <AddressLink address={previewUrl} label="Preview" />
+      </>
+    )}
+    {session !== undefined && (
+      <>
+        {' '}
+        <SessionLink session={session} label="What it prints" />
+      </>
+    )}
+  </>
+)
 
 const AppRow = ({ repo, summary }: { repo: string; summary: AppSummary }) => {
   const { app, kind, running, port, previewUrl, session } = summary
@@ -47,23 +74,11 @@ const AppRow = ({ repo, summary }: { repo: string; summary: AppSummary }) => {
   return (
     <Item
       title={visibleName(app)}
-      state={stateOf(summary)}
+      state={serverState(summary)}
       detail={
         <>
           {kind && `${visibleName(kind)} `}
-          {port !== undefined && <Port port={port} />}
-          {previewUrl !== undefined && (
-            <>
-              {' '}
-              <AddressLink address={previewUrl} label="Preview" />
-            </>
-          )}
-          {session !== undefined && (
-            <>
-              {' '}
-              <SessionLink session={session} label="What it prints" />
-            </>
-          )}
+          <ServerLinks port={port} previewUrl={previewUrl} session={session} />
           <FaultLine fault={action.fault} />
         </>
       }

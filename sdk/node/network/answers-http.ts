@@ -1,6 +1,6 @@
 import { request as askHttp } from 'node:http'
 import { request as askHttps, type RequestOptions } from 'node:https'
-import type { Listening } from '../../../sdk/node/network/socket-table.js'
+import type { Listening } from './socket-table.js'
 
 const PATIENCE_MS = 1_500
 
@@ -26,6 +26,8 @@ const answers = ({ host, port }: Listening, ask: typeof askHttps): Promise<boole
     asked.end()
   })
 
-/** Whether HTTP or HTTPS answers there, with any status. */
-export const answersHttp = async (listening: Listening): Promise<boolean> =>
-  (await answers(listening, askHttp)) || answers(listening, askHttps)
+/** Which of HTTP and HTTPS answers there, with any status; undefined: neither. */
+export const answeringScheme = async (listening: Listening): Promise<'http' | 'https' | undefined> => {
+  if (await answers(listening, askHttp)) return 'http'
+  return (await answers(listening, askHttps)) ? 'https' : undefined
+}

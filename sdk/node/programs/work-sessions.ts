@@ -1,5 +1,13 @@
-import { refuse, type Host, type Reach, type Input, type ReachFolder } from '../../../sdk/index.js'
-import type { TerminalWorkRow, System } from '../../system/contract.js'
+import type { Api } from '../../api.js'
+import type { Input, Reply } from '../../contract.js'
+import type { Host } from '../../host.js'
+import type { Reach, ReachFolder } from '../../reach.js'
+import { refuse } from '../../refusal.js'
+import { listeningOf } from '../network/listening-sockets.js'
+import type { Listening } from '../network/socket-table.js'
+
+/** A session that a group started. */
+export type WorkSession = Reply<Api, 'terminals.start'>
 
 type SessionsHost = Pick<Host, 'call' | 'serves'>
 
@@ -22,16 +30,23 @@ export const visibleFolders = (reach: Reach): ReachFolder[] | undefined =>
 /** Starts programs in a terminal of group system, or answers the one that runs. */
 export const startSession = async (
   host: SessionsHost,
-  { env = {}, ...start }: Omit<Input<System, 'terminals.start'>, 'env'> & { env?: { readonly [name: string]: string } },
-): Promise<TerminalWorkRow> => {
+  { env = {}, ...start }: Omit<Input<Api, 'terminals.start'>, 'env'> & { env?: { readonly [name: string]: string } },
+): Promise<WorkSession> => {
   if (!(await host.serves('terminals.start'))) return refuse('unavailable', 'terminals are not served: group system')
   const variables = Object.entries({ ...QUIET, ...env }).map(([name, value]) => ({ name, value }))
   return host.call('terminals.start', { ...start, env: variables })
 }
 
 /** The terminals that groups started, by name; none without group system. */
-export const sessionsByName = async (host: SessionsHost): Promise<ReadonlyMap<string, TerminalWorkRow>> => {
+export const sessionsByName = async (host: SessionsHost): Promise<ReadonlyMap<string, WorkSession>> => {
   if (!(await host.serves('terminals.running'))) return new Map()
   const { sessions } = await host.call('terminals.running')
   return new Map(sessions.map(session => [session.name, session]))
+}
+
+/** Where the programs of a session listen: the port they were asked for first. */
+export const serverOfSession = ({ running, pid, port }: WorkSession): Listening | undefined => {
+  if (!running || pid === undefined) return undefined
+  const all = listeningOf(pid)
+  return all.find(each => each.port === port) ?? all[0]
 }

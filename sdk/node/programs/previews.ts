@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
-import type { Host } from '../../../sdk/index.js'
-import type { TerminalWorkRow } from '../../system/contract.js'
+import type { Host } from '../../host.js'
+import type { WorkSession } from './work-sessions.js'
 
 const MOST = 20
 const HASHED = 6
@@ -15,15 +15,17 @@ const partOf = (name: string): string => {
   return `${plain.slice(0, MOST - HASHED - 1)}-${hash}`
 }
 
-/** The label under which an app is shown; `repo` is the path of its repository, empty for the root. */
-export const appLabel = (repo: string, app: string): string =>
-  `preview-${partOf(repo === '' || repo === '.' ? 'root' : repo)}--${partOf(app)}`
+/** The label under which the server of a repository is shown; its path is empty for the root. */
+export const repoLabel = (repo: string): string => `preview-${partOf(repo === '' || repo === '.' ? 'root' : repo)}`
 
-/** Shows an app that runs in a session, and answers its address; nothing without group ports. */
+/** The label under which an app of a repository is shown. */
+export const appLabel = (repo: string, app: string): string => `${repoLabel(repo)}--${partOf(app)}`
+
+/** Shows what runs in a session, and answers its address; nothing without group ports. */
 export const showApp = async (
   host: PreviewHost,
   label: string,
-  { pid, port }: Pick<TerminalWorkRow, 'pid' | 'port'>,
+  { pid, port }: Pick<WorkSession, 'pid' | 'port'>,
 ): Promise<{ previewUrl?: string }> => {
   if (pid === undefined || !(await host.serves('preview.register'))) return {}
   try {
@@ -31,20 +33,20 @@ export const showApp = async (
     const { url } = await host.call('preview.register', { label, target })
     return url === undefined ? {} : { previewUrl: url }
   } catch (error) {
-    // The app runs all the same.
-    host.log.warn('an app got no preview', { label, error: String(error) })
+    // It runs all the same.
+    host.log.warn('a server got no preview', { label, error: String(error) })
     return {}
   }
 }
 
-/** The address of an app that is shown. */
+/** The address of what is shown. */
 export const addressOfApp = async (host: PreviewHost, label: string): Promise<{ previewUrl?: string }> => {
   if (!(await host.serves('preview.urlOf'))) return {}
   const { url } = await host.call('preview.urlOf', { label })
   return url === undefined ? {} : { previewUrl: url }
 }
 
-/** Shows an app no longer. */
+/** Shows it no longer. */
 export const hideApp = async (host: PreviewHost, label: string): Promise<void> => {
   if (await host.serves('preview.unregister')) await host.call('preview.unregister', { label })
 }
