@@ -8,12 +8,14 @@ export interface WorkflowFault {
 }
 
 const RESERVED = 'runs'
+/** How many faults the message names; `errors` has all. */
+const MOST_NAMED = 4
 
 /** Everything that is wrong with a design. */
 export const faultsOf = (workflow: Workflow): WorkflowFault[] => {
   const { id, steps, gate } = workflow
   return [
-    ...(id === RESERVED ? [{ path: 'id', expected: `another id: ${RESERVED} is a word of a route` }] : []),
+    ...(id === RESERVED ? [{ path: 'id', expected: `another id, found ${RESERVED}, a word of routes` }] : []),
     ...steps.flatMap((step, at) => stepFaults(step, at, steps)),
     ...circleFaults(steps),
     ...(gate ? gateFaults(gate, steps) : []),
@@ -25,7 +27,9 @@ export const assertFaultless = (workflow: Workflow, within = ''): void => {
   const faults = faultsOf(workflow)
   if (faults.length === 0) return
   const errors: FieldError[] = faults.map(({ path, expected }) => ({ path: `${within}${path}`, expected }))
-  refuse('unprocessable', errors.map(({ path, expected }) => `${path}: expected ${expected}`).join('; '), { errors })
+  const named = errors.slice(0, MOST_NAMED).map(({ path, expected }) => `${path}: expected ${expected}`)
+  const left = errors.length - named.length
+  refuse('unprocessable', `${named.join('; ')}${left > 0 ? `; and ${left} more faults` : ''}`, { errors })
 }
 
 const stepFaults = (step: WorkflowStep, at: number, steps: readonly WorkflowStep[]): WorkflowFault[] => {

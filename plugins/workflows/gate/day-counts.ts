@@ -9,11 +9,11 @@ const KEY = 'day/'
 
 /** How often each gate started a run on the present day, by UTC. */
 export class DayCounts {
-  readonly #store: Pick<Store, 'set' | 'delete'>
+  readonly #store: Pick<Store, 'set'>
   readonly #now: () => number
   readonly #counts = new Map<string, DayCount>()
 
-  constructor(store: Pick<Store, 'set' | 'delete'>, now: () => number) {
+  constructor(store: Pick<Store, 'set'>, now: () => number) {
     this.#store = store
     this.#now = now
   }

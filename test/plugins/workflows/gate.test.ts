@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { GateVerdict, Workflow } from '../../../plugins/workflows/contract.js'
+import { DayCounts } from '../../../plugins/workflows/gate/day-counts.js'
 import { exactly } from '../../support/lists.js'
 import { runningCommands } from '../../support/running-commands.js'
 import { judgeOf, refusal, runUntil, stepIn, stepOf, workflowOf, workflowsDaemon } from './support.js'
@@ -69,6 +70,8 @@ t.test('only the token of the gate opens it, in either place, and it is in no fi
   t.not(rotated.token, token)
   t.equal((await ask()).code, 401)
   t.equal((await ask({ given: rotated.token })).code, 200)
+  const held = { set: { admission: { workflow: 'hold' } } } as never
+  t.equal(await refusal(client.call('POST /settings/patch', held)), 400, 'a gate is allowed or denied')
   await client.call('POST /settings/patch', { set: { admission: { workflow: 'deny' } } })
   t.match(await ask({ given: rotated.token }), { code: 403, message: /settings deny/ })
   await client.call('POST /settings/patch', { unset: ['admission'] })
@@ -176,6 +179,22 @@ t.test('a caller that hangs up stops the run, and a key joins it or gets its ver
   t.match(verdict, { outcome: 'pass', runId })
   t.same(await joined.ask({ key: 'same' }), verdict)
   t.equal((await runsOf('joins')).length, 1)
+})
+
+t.test('the runs of a day are counted by UTC, also after a restart', async t => {
+  const kept = new Map<string, unknown>()
+  const store = { set: async (key: string, value: unknown) => void kept.set(key, value) }
+  let now = Date.parse('2026-03-01T23:59:59Z')
+  const counts = new DayCounts(store, () => now)
+  await counts.add('a')
+  await counts.add('a')
+  const again = new DayCounts(store, () => now)
+  again.load([...kept])
+  t.same([again.of('a'), again.of('b')], [2, 0])
+  now += 1000
+  t.equal(again.of('a'), 0)
+  await again.add('a')
+  t.equal(again.of('a'), 1)
 })
 
 t.test('the run goes on after the verdict of its gate', async t => {

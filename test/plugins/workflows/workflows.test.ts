@@ -56,6 +56,7 @@ t.test('without a credential or with a weaker one no call answers', async t => {
   const viewer = { authorization: 'Bearer vera@example.org' }
   for (const path of WRITES) t.match(await status('POST', path, {}, viewer), /^403 /, path)
   t.match(await status('DELETE', '/workflows/x', undefined, viewer), /^403 /)
+  t.match(await status('GET', '/workflows/x/gate', undefined, viewer), /^403 /)
   for (const scope of ['editor', 'read', 'drive', 'land'] as const) {
     const { token } = await daemon.token(scope)
     const as = { authorization: '', 'x-sandbox-control': token }
