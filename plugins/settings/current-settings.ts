@@ -8,6 +8,7 @@ import { acceptedAfter, ALL_ADMITTED, narrowed, NOTHING_ACCEPTED, unaccepted, ty
 import {
   settings,
   type ActionRules,
+  type Rule,
   type SettingKey,
   type Settings,
   type SettingsEvents,
@@ -15,6 +16,7 @@ import {
 } from './contract.js'
 import { wrongAllowed } from './network-allow.js'
 import { wrongAction } from './action-rules.js'
+import { wrongRule } from './rules/rule-checks.js'
 import type { KeptConfig } from '../../sdk/node/files/config-file.js'
 import { FILE, type SettingsFile } from './settings-file.js'
 
@@ -22,6 +24,12 @@ import { FILE, type SettingsFile } from './settings-file.js'
 export const DEFAULTS: Settings = {
   skills: [],
   hashlineEdits: false,
+  systemPromptMode: 'core',
+  systemPrompt: '',
+  quickModel: [],
+  agentRunModels: [],
+  agentRunEffort: '',
+  rules: [],
   agentRetentionDays: 3,
   autoResumeOnRestart: false,
   resumeAfterOutage: false,
@@ -145,6 +153,7 @@ const fits = (key: string, value: unknown): boolean =>
   settings.request({ call: 'POST /settings', input: { [key]: value } }).success
   && (key !== 'networkAllow' || wrongAllowed(value as string[]).length === 0)
   && (key !== 'actionRules' || wrongAction(value as ActionRules) === undefined)
+  && (key !== 'rules' || wrongRule(value as Rule[]) === undefined)
 
 /** What the file says, with the defaults where it says nothing that fits. */
 const fitting = ({ keys }: KeptConfig): Settings => {
@@ -165,7 +174,9 @@ const problemsOf = (kept: KeptConfig, accepted: Reaching): ManifestProblem[] => 
         if (setting)
           return {
             kind: 'invalidEntry',
-            detail: `${setting}: its value does not fit, so the default ${JSON.stringify(DEFAULTS[setting])} holds`,
+            detail: `${setting}: its value does not fit, so ${
+              setting === 'rules' ? 'those saved last hold' : `the default ${JSON.stringify(DEFAULTS[setting])} holds`
+            }`,
           }
         const suggestion = nearest(key, KEYS)
         return {

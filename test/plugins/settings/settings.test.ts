@@ -242,13 +242,13 @@ t.test('a read takes any query', async t => {
 
 t.test('settings are written whole: a key left out takes its default, and a key of no setting stays', async t => {
   const daemon = await daemonWith(t, ['settings'])
-  write(daemon, '{"terseOutput":true,"stableSystemPrompt":true,"rules":[{"id":"a"}]}')
+  write(daemon, '{"terseOutput":true,"stableSystemPrompt":true,"changelogRepos":["a"]}')
   t.same(await daemon.client.call('POST /settings', { agentRetentionDays: 0.5, autoResumeOnRestart: true }), {
     ok: true,
   })
   const now = { ...DEFAULTS, agentRetentionDays: 0.5, autoResumeOnRestart: true }
   t.same(await daemon.client.call('GET /settings'), now)
-  t.same(kept(daemon), { terseOutput: true, stableSystemPrompt: true, rules: [{ id: 'a' }], ...now })
+  t.same(kept(daemon), { terseOutput: true, stableSystemPrompt: true, changelogRepos: ['a'], ...now })
   await daemon.client.call('POST /settings', {})
   t.same(await daemon.client.call('GET /settings'), DEFAULTS)
   t.equal(kept(daemon).terseOutput, true)
@@ -483,7 +483,7 @@ t.test('other groups get the changed keys and who changed them', async t => {
 
 t.test('changes at once of one key and the others lose none, and none of a key of no setting', async t => {
   const daemon = await daemonWith(t, ['settings'])
-  const foreign = { workspaceMap: true, stableSystemPrompt: true, rules: [{ id: 'a' }] }
+  const foreign = { workspaceMap: true, stableSystemPrompt: true, changelogRepos: ['a'] }
   write(daemon, JSON.stringify({ ...foreign, iqSearch: 'yes' }))
   const { client } = daemon
   const rounds: SettingsGiven[] = Array.from({ length: 20 }, (_, n) => n + 1).flatMap(n => [

@@ -1,0 +1,50 @@
+import type { Handlers, Host } from '../../../sdk/index.js'
+import { TerminalCommands } from './commands.js'
+import type { FiringOutcome, Rule, RuleCalls, StandingRule } from './contract.js'
+import { Firings } from './firings.js'
+import { stands, tryRules } from './matching.js'
+import { checkRules } from './rule-checks.js'
+import { RuleRuns } from './runs.js'
+
+type RuleHost = Pick<Host, 'call' | 'serves' | 'emit' | 'on' | 'log' | 'store'>
+
+/** Serves rules: which act, what they did, and running them. */
+export const ruleCalls = (host: RuleHost, current: () => Promise<readonly Rule[]>): Handlers<RuleCalls> => {
+  const firings = new Firings(host.store)
+  const ids = async () => new Set((await current()).map(({ id }) => id))
+  const stamp = async (id: string, outcome: FiringOutcome) => {
+    await firings.stamp(id, outcome, await ids())
+    await host
+      .call('kernel.events.publish', { domain: 'settings' })
+      .catch(error => host.log.warn('publishing what a rule did failed', { error: String(error) }))
+  }
+  const runs = new RuleRuns({
+    host,
+    matching: async (moment, facts) => tryRules(await current(), moment, facts),
+    stamp,
+    push: new TerminalCommands(host),
+  })
+  return {
+    'GET /settings/rule-firings': async () => firings.list(await ids()),
+    'POST /settings/rules/test': async ({ moment, facts, rules }) => {
+      checkRules(rules, 'rules')
+      return tryRules(rules ?? (await current()), moment, facts)
+    },
+    'rules.standing': async ({ moment }) => ({
+      rules: (await current()).filter(rule => rule.moment === moment && stands(rule)).map(standingOf),
+    }),
+    'rules.matching': async ({ moment, facts }) => tryRules(await current(), moment, facts),
+    'rules.stamp': async ({ id, outcome }) => {
+      await stamp(id, outcome)
+      return { ok: true }
+    },
+    'rules.fire': (occasion, { signal }) => runs.fire(occasion, signal),
+    'rules.cancel': ({ moment }) => ({ ended: runs.cancel(moment) }),
+  }
+}
+
+const standingOf = ({ id, label, when = {} }: Rule): StandingRule => ({
+  id,
+  label,
+  asks: (['repo', 'paths', 'outcome'] as const).filter(key => when[key] !== undefined),
+})
