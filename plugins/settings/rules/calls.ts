@@ -18,11 +18,17 @@ export const ruleCalls = (host: RuleHost, current: () => Promise<readonly Rule[]
       .call('kernel.events.publish', { domain: 'settings' })
       .catch(error => host.log.warn('publishing what a rule did failed', { error: String(error) }))
   }
+  const push = new TerminalCommands(host)
+  host.on(
+    'daemon.ready',
+    () =>
+      void push.endLeft().catch(error => host.log.warn('ending a command left over failed', { error: String(error) })),
+  )
   const runs = new RuleRuns({
     host,
     matching: async (moment, facts) => tryRules(await current(), moment, facts),
     stamp,
-    push: new TerminalCommands(host),
+    push,
   })
   return {
     'GET /settings/rule-firings': async () => firings.list(await ids()),

@@ -59,6 +59,15 @@ export class TerminalCommands implements RuleCommands {
     host.on('terminal.ended', ({ purpose, exitCode }) => this.#waiting.get(purpose)?.(exitCode))
   }
 
+  /** Ends the command that a killed daemon left running: the push that waited for it is over. */
+  async endLeft(): Promise<void> {
+    const host = this.#host
+    if (this.#waiting.size > 0 || !(await host.serves('terminals.running'))) return
+    const { sessions } = await host.call('terminals.running')
+    if (this.#waiting.size === 0 && sessions.some(({ name, running }) => running && name === this.session))
+      await host.call('terminals.stop', { name: this.session })
+  }
+
   async run({ command, timeoutMs, folder = '.', signal }: RuleCommand): Promise<RuleCommandEnd> {
     const host = this.#host
     const name = this.session
@@ -69,7 +78,7 @@ export class TerminalCommands implements RuleCommands {
     this.#waiting.set(purpose, exitCode => ended.resolve({ exitCode }))
     const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
     try {
-      // A command that an earlier daemon left there is nobody's any more.
+      // What an earlier daemon left there, if it is not ended yet.
       await host.call('terminals.stop', { name })
       const row = await host.call('terminals.start', {
         ...{ name, label: 'Checks before a push', purpose },

@@ -108,6 +108,17 @@ t.test('custom instructions reach the model, unless the persona says what its tu
     return models.told(-1)
   }
   t.match(await system('usual'), /You are a coding agent/)
+  const rule = {
+    id: 'more',
+    label: 'More',
+    moment: 'turn.ending',
+    action: { kind: 'instruct', text: 'Tidy up.' },
+  } as const
+  await save({ rules: [rule] })
+  const asked = models.requests.length
+  t.match(await system('round'), /hello.*done.*Tidy up\./, 'a round of a rule goes on in the session of the model')
+  t.equal(models.requests.length, asked + 2)
+  await save({ rules: [] })
   await save({ systemPrompt: 'Speak like a pirate.' })
   t.notMatch(await system('unused'), /pirate/, 'the mode is core')
   await save({ systemPromptMode: 'custom' })

@@ -52,6 +52,14 @@ t.test('an instruction adds one round to the turn, in which the agent works on',
   )
 })
 
+t.test('a program outside the daemon gets the round in its session', async t => {
+  await save(atEnd('more', { kind: 'instruct', text: 'read README.md\nsay second' }))
+  const frames = await runTurn(client, 'outside', 'read README.md\nsay first', { harness: 'vendor-code' })
+  t.match(saidIn(frames), /first.*second/s)
+  t.match(steered(frames), exactly(/^rule:more/))
+  t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+})
+
 t.test('what a failing command says goes back to the agent, at most three times a turn', async t => {
   await save(atEnd('check', { kind: 'command', command: 'echo x >> rounds.txt; echo it is broken; exit 1' }))
   const frames = await runTurn(client, 'checked', 'say done')

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import type { Rule, RuleAction, RuleCondition, RuleMoment, RuleOutcome } from '../../../../settings/contract.js'
 import { DialogForm } from '../../ui/dialog.js'
 import { CheckField, ChoiceField, TextField } from '../../ui/fields.js'
@@ -28,12 +29,15 @@ const USUAL_SECONDS = '900'
 
 interface StandingRuleFormProps {
   readonly rule?: Rule
+  readonly revision: string
   readonly close: () => void
-  readonly save: (rule: Rule) => Promise<unknown>
+  readonly save: (rule: Rule, revision: string) => Promise<unknown>
 }
 
 /** Adds a rule, or changes one in its place. */
-export const StandingRuleForm = ({ rule, close, save }: StandingRuleFormProps) => {
+export const StandingRuleForm = ({ rule, revision, close, save }: StandingRuleFormProps) => {
+  // A change that somebody else makes meanwhile is not written over; a new rule leaves it as it is.
+  const opened = useRef(revision)
   const { action, when = {} } = rule ?? {}
   const id = useSignal(rule?.id ?? '')
   const label = useSignal(rule?.label ?? '')
@@ -75,7 +79,7 @@ export const StandingRuleForm = ({ rule, close, save }: StandingRuleFormProps) =
       title={rule ? 'Change the rule' : 'Add a rule'}
       verb={rule ? 'Change' : 'Add'}
       close={close}
-      work={() => save(written())}
+      work={() => save(written(), rule ? opened.current : revision)}
     >
       {!rule && <TextField label="Id" required value={id} placeholder="lint-before-push" />}
       <TextField label="What it is for" required value={label} maxLength={80} />

@@ -22,7 +22,7 @@ interface RuleListProps extends RulesState {
 
 const RuleList = ({ rules, revision, firings, mayEdit }: RuleListProps) => {
   const action = useAction()
-  const save = (next: readonly Rule[]) => saveRules(next, revision)
+  const save = (next: readonly Rule[], known = revision) => saveRules(next, known)
   return (
     <section aria-labelledby="standing-rules">
       <div class="row apart">
@@ -30,7 +30,13 @@ const RuleList = ({ rules, revision, firings, mayEdit }: RuleListProps) => {
         {mayEdit && (
           <FormButton
             label="Add a rule"
-            form={close => <StandingRuleForm close={close} save={rule => save([...rules, rule])} />}
+            form={close => (
+              <StandingRuleForm
+                revision={revision}
+                close={close}
+                save={(rule, known) => save([...rules, rule], known)}
+              />
+            )}
           />
         )}
       </div>
@@ -70,7 +76,12 @@ const RuleList = ({ rules, revision, firings, mayEdit }: RuleListProps) => {
                     label="Change"
                     about={label}
                     form={close => (
-                      <StandingRuleForm rule={rule} close={close} save={next => save(rules.with(at, next))} />
+                      <StandingRuleForm
+                        rule={rule}
+                        revision={revision}
+                        close={close}
+                        save={(next, known) => save(rules.with(at, next), known)}
+                      />
                     )}
                   />
                   <ActionButton
