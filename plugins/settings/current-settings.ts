@@ -115,13 +115,19 @@ export class CurrentSettings {
       const keys = { ...Object.fromEntries(rest), ...set }
       const next = acceptedAfter(accepted, set, unset)
       // Before the file: after a crash between the two, the narrower values apply.
-      if (!isDeepStrictEqual(next, accepted)) {
-        await this.#store.set(ACCEPTED, next)
-        this.#accepted = next
-      }
-      if (JSON.stringify(keys) !== JSON.stringify(kept.keys)) await this.#file.save({ ...kept, keys })
+      if (!isDeepStrictEqual(next, accepted)) await this.#accept(next)
+      if (JSON.stringify(keys) !== JSON.stringify(kept.keys))
+        await this.#file.save({ ...kept, keys }).catch(async error => {
+          await this.#accept(accepted)
+          throw error
+        })
       return this.#inForce({ ...kept, keys }, next, by)
     })
+  }
+
+  async #accept(next: Reaching): Promise<void> {
+    await this.#store.set(ACCEPTED, next)
+    this.#accepted = next
   }
 
   async #acceptance(): Promise<Reaching> {

@@ -1,6 +1,6 @@
 import type { Host } from '../../../sdk/index.js'
 import { record } from '../../../sdk/node/record/record.js'
-import type { OccasionFacts, RuleMoment, RulesFired } from '../../settings/contract.js'
+import type { OccasionFacts, RuleMoment, RulesFired, StandingRule } from '../../settings/contract.js'
 import type { Turn } from './turn.js'
 
 const MOST_ROUNDS = 3
@@ -49,9 +49,11 @@ export class TurnRules {
   async #checked(turn: Turn): Promise<boolean> {
     const { changes } = this.#deps
     const { conversationId, entry, log } = turn
-    if (!(await this.#stands('turn.ending'))) return false
+    const standing = await this.#standing('turn.ending')
+    if (standing.length === 0) return false
     const { nth = 0, said = [] } = entry.fields.round ?? {}
-    const facts = factsOf(await changes.ofTurn(turn), 'clean')
+    const asked = standing.some(({ asks }) => asks.includes('paths') || asks.includes('repo'))
+    const facts: OccasionFacts = { ...(asked && factsOf(await changes.ofTurn(turn))), outcome: 'clean' }
     const fired = await this.#fire(turn, 'turn.ending', facts, [...said])
     const unmet = fired.ran.some(({ outcome }) => outcome === 'failed')
     if (unmet !== (entry.fields.unmet ?? false)) await entry.change({ unmet: unmet || undefined })
@@ -80,10 +82,11 @@ export class TurnRules {
   async mayLand(turn: Turn): Promise<boolean> {
     const { host, changes } = this.#deps
     try {
-      if (!(await this.#stands('agent.finished'))) return false
+      if ((await this.#standing('agent.finished')).length === 0) return false
       const changed = await changes.ofBranch(turn.conversationId)
       if (changed.paths.length === 0) return false
-      const facts = factsOf(changed, turn.entry.fields.unmet ? 'error' : 'clean')
+      const outcome = turn.entry.fields.unmet ? 'error' : 'clean'
+      const facts: OccasionFacts = { ...factsOf(changed), outcome }
       return (await this.#fire(turn, 'agent.finished', facts)).go
     } catch (error) {
       host.log.error('asking the rules whether work may land failed', { run: turn.run, error: String(error) })
@@ -91,9 +94,9 @@ export class TurnRules {
     }
   }
 
-  async #stands(moment: RuleMoment): Promise<boolean> {
+  async #standing(moment: RuleMoment): Promise<readonly StandingRule[]> {
     const { host } = this.#deps
-    return (await host.serves('rules.standing')) && (await host.call('rules.standing', { moment })).rules.length > 0
+    return (await host.serves('rules.standing')) ? (await host.call('rules.standing', { moment })).rules : []
   }
 
   async #fire(turn: Turn, moment: RuleMoment, facts: OccasionFacts, said: string[] = []): Promise<RulesFired> {
@@ -104,8 +107,4 @@ export class TurnRules {
   }
 }
 
-const factsOf = ({ repos, paths }: ChangedFiles, outcome: 'clean' | 'error'): OccasionFacts => ({
-  repos: [...repos],
-  paths: [...paths],
-  outcome,
-})
+const factsOf = ({ repos, paths }: ChangedFiles): OccasionFacts => ({ repos: [...repos], paths: [...paths] })

@@ -49,8 +49,10 @@ export const ruleCalls = (host: RuleHost, current: () => Promise<readonly Rule[]
   }
 }
 
-const standingOf = ({ id, label, when = {} }: Rule): StandingRule => ({
+const standingOf = ({ id, label, action, when = {} }: Rule): StandingRule => ({
   id,
   label,
-  asks: (['repo', 'paths', 'outcome'] as const).filter(key => when[key] !== undefined),
+  asks: (['repo', 'paths', 'outcome'] as const).filter(
+    key => when[key] !== undefined || (key === 'paths' && action.kind === 'builtin'),
+  ),
 })

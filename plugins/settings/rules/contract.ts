@@ -126,7 +126,7 @@ export interface RulesFired {
 export interface StandingRule {
   id: string
   label: string
-  /** What its condition asks for. */
+  /** What it needs to know. */
   asks: ('repo' | 'paths' | 'outcome')[]
 }
 

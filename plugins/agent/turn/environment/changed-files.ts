@@ -31,12 +31,9 @@ export const changesForRules = ({ copies, conversations, anchors, locks }: Chang
     },
     ofBranch: async conversationId => {
       const { id, repos } = conversations.get(conversationId)
-      const tips = await locks.with(id, () => copies.commitRest(id, repos))
-      const folders = new Map((await copies.repositories()).map(({ repo, dir }) => [repo, dir]))
-      const work = tips.flatMap(({ repo, tip: to }): TurnWork[] => {
-        const [dir, base] = [folders.get(repo), repos.find(each => each.repo === repo)?.base]
-        return dir === undefined || base === undefined ? [] : [{ dir, path: pathOf(repo), from: base, to }]
-      })
+      const work = (await copies.resolve(id, repos)).flatMap(({ repo, main: dir, base, tip: to }): TurnWork[] =>
+        dir === undefined || to === undefined ? [] : [{ dir, path: pathOf(repo), from: base, to }],
+      )
       return of(await changedPaths(work))
     },
   }
