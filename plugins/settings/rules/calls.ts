@@ -1,12 +1,14 @@
 import type { Handlers, Host } from '../../../sdk/index.js'
 import { TerminalCommands } from './commands.js'
-import type { FiringOutcome, Rule, RuleCalls, StandingRule } from './contract.js'
+import type { FiringOutcome, OccasionFacts, Rule, RuleCalls, RuleMoment, RulesTried, StandingRule } from './contract.js'
 import { Firings } from './firings.js'
-import { stands, tryRules } from './matching.js'
-import { checkRules } from './rule-checks.js'
+import { checkRules, checkTrial, stands } from './rule-checks.js'
 import { RuleRuns } from './runs.js'
 
 type RuleHost = Pick<Host, 'call' | 'serves' | 'emit' | 'on' | 'log' | 'store'>
+
+/** Loaded when rules are first compared, because most daemons have none. */
+const comparing = () => import('./matching.js')
 
 /** Serves rules: which act, what they did, and running them. */
 export const ruleCalls = (host: RuleHost, current: () => Promise<readonly Rule[]>): Handlers<RuleCalls> => {
@@ -18,6 +20,8 @@ export const ruleCalls = (host: RuleHost, current: () => Promise<readonly Rule[]
       .call('kernel.events.publish', { domain: 'settings' })
       .catch(error => host.log.warn('publishing what a rule did failed', { error: String(error) }))
   }
+  const matching = async (moment: RuleMoment, facts: OccasionFacts): Promise<RulesTried> =>
+    (await comparing()).tryRules(await current(), moment, facts)
   const push = new TerminalCommands(host)
   host.on(
     'daemon.ready',
@@ -26,7 +30,7 @@ export const ruleCalls = (host: RuleHost, current: () => Promise<readonly Rule[]
   )
   const runs = new RuleRuns({
     host,
-    matching: async (moment, facts) => tryRules(await current(), moment, facts),
+    matching,
     stamp,
     push,
   })
@@ -34,12 +38,14 @@ export const ruleCalls = (host: RuleHost, current: () => Promise<readonly Rule[]
     'GET /settings/rule-firings': async () => firings.list(await ids()),
     'POST /settings/rules/test': async ({ moment, facts, rules }) => {
       checkRules(rules, 'rules')
-      return tryRules(rules ?? (await current()), moment, facts)
+      const tried = rules ?? (await current())
+      checkTrial(tried, facts)
+      return (await comparing()).tryRules(tried, moment, facts)
     },
     'rules.standing': async ({ moment }) => ({
       rules: (await current()).filter(rule => rule.moment === moment && stands(rule)).map(standingOf),
     }),
-    'rules.matching': async ({ moment, facts }) => tryRules(await current(), moment, facts),
+    'rules.matching': ({ moment, facts }) => matching(moment, facts),
     'rules.stamp': async ({ id, outcome }) => {
       await stamp(id, outcome)
       return { ok: true }

@@ -66,6 +66,12 @@ export interface OccasionFacts {
   outcome?: RuleOutcome
 }
 
+/** The same as people give it. */
+export interface TriedFacts extends OccasionFacts {
+  repos?: (string & tags.MaxLength<4096>)[] & tags.MaxItems<200>
+  paths?: (string & tags.MaxLength<4096>)[] & tags.MaxItems<1000>
+}
+
 /** When a rule last did something, and how often it did. */
 export interface RuleFiring {
   id: string
@@ -142,8 +148,9 @@ export interface RuleCalls {
    * Try which rules would act, and why the others would not: the stored ones, or those in `rules`. Runs nothing.
    *
    * - 400: an unknown moment, a rule that does not fit, or two rules with one id
+   * - 413: too many paths for so many globs
    */
-  'POST /settings/rules/test'(input: { moment: RuleMoment; facts: OccasionFacts; rules?: RuleList }): RulesTried
+  'POST /settings/rules/test'(input: { moment: RuleMoment; facts: TriedFacts; rules?: RuleList }): RulesTried
 
   /** The rules that are in force at a moment. */
   'rules.standing'(input: { moment: RuleMoment }): { rules: StandingRule[] }

@@ -1,9 +1,7 @@
+import { RE2JS } from 're2js'
+import { globPattern } from '../../../sdk/node/files/glob-pattern.js'
 import type { ActingRule, Rule, OccasionFacts, RuleMoment, RulesTried, SkippedRule } from './contract.js'
-import { regexOf } from './rule-checks.js'
-
-/** Whether a rule could act at all. */
-export const stands = ({ enabled = true, action }: Rule): boolean =>
-  enabled && !(action.kind === 'command' && action.command.trim() === '')
+import { stands } from './rule-checks.js'
 
 /** Which rules act on an occasion, in their order, and why the others do not. */
 export const tryRules = (rules: readonly Rule[], moment: RuleMoment, facts: OccasionFacts): RulesTried => {
@@ -44,13 +42,24 @@ const skipOf = (rule: Rule, moment: RuleMoment, { repos, paths, outcome }: Occas
   if (when.paths) {
     if (!paths?.length) return 'no path is known here, and it asks for some'
     const globs = when.paths.flatMap(glob => regexOf(glob) ?? [])
-    const other = paths.find(path => !globs.some(glob => glob.test(path)))
-    if (all && other !== undefined) return `${other} does not fit, and an allowance needs every path to fit`
-    if (!all && !paths.some(path => globs.some(glob => glob.test(path)))) return 'no path fits'
+    const fits = (path: string) => globs.some(glob => glob.matches(path))
+    const other = all ? paths.find(path => !fits(path)) : undefined
+    if (other !== undefined) return `${other} does not fit, and an allowance needs every path to fit`
+    if (!all && !paths.some(fits)) return 'no path fits'
   }
   if (when.outcome) {
     if (outcome === undefined) return 'no outcome is known here, and it asks for one'
     if (!when.outcome.includes(outcome)) return `the outcome is ${outcome}`
   }
   return undefined
+}
+
+/** The regular expression of a glob, which is compared in linear time; undefined: it is none. */
+const regexOf = (glob: string): RE2JS | undefined => {
+  const pattern = globPattern(glob)
+  try {
+    return pattern === undefined ? undefined : RE2JS.compile(pattern, RE2JS.DOTALL)
+  } catch {
+    return undefined
+  }
 }

@@ -1,6 +1,8 @@
 import { refuse } from '../../../sdk/index.js'
 import { globPattern } from '../../../sdk/node/files/glob-pattern.js'
-import type { Rule, RuleAction, RuleMoment } from './contract.js'
+import type { OccasionFacts, Rule, RuleAction, RuleMoment } from './contract.js'
+
+const MOST_COMPARED = 10_000_000
 
 /** What rules do at each moment. */
 const ACTIONS: { readonly [moment in RuleMoment]: { readonly kinds: readonly RuleAction['kind'][]; words: string } } = {
@@ -28,7 +30,7 @@ export const wrongRule = (rules: readonly Rule[]): WrongRule | undefined => {
       const found = action.kind === 'verdict' ? `the verdict ${action.verdict}` : action.kind
       return { path: `[${at}].action`, expected: `${words} at ${moment}`, found }
     }
-    const glob = when?.paths?.findIndex(path => regexOf(path) === undefined) ?? -1
+    const glob = when?.paths?.findIndex(path => !isGlob(path)) ?? -1
     if (glob >= 0) {
       const found = when!.paths![glob]!
       return { path: `[${at}].when.paths[${glob}]`, expected: 'a glob whose brackets are closed', found }
@@ -48,12 +50,23 @@ export const checkRules = (rules: readonly Rule[] | undefined, path: string): vo
   })
 }
 
-/** The regular expression of a glob; undefined: it is none. */
-export const regexOf = (glob: string): RegExp | undefined => {
+/** Whether a glob can be compared with paths. */
+const isGlob = (glob: string): boolean => {
   const pattern = globPattern(glob)
   try {
-    return pattern === undefined ? undefined : new RegExp(pattern, 's')
+    return pattern !== undefined && new RegExp(pattern) instanceof RegExp
   } catch {
-    return undefined
+    return false
   }
+}
+
+/** Whether a rule could act at all. */
+export const stands = ({ enabled = true, action }: Rule): boolean =>
+  enabled && !(action.kind === 'command' && action.command.trim() === '')
+
+/** Refuses a trial that would compare more text than is reasonable. */
+export const checkTrial = (rules: readonly Rule[], { paths = [] }: OccasionFacts): void => {
+  const length = (texts: readonly string[]) => texts.reduce((sum, text) => sum + text.length, 0)
+  const work = length(paths) * rules.reduce((sum, { when }) => sum + length(when?.paths ?? []), 0)
+  if (work > MOST_COMPARED) refuse('too-large', 'these are too many paths to compare with so many globs: try fewer')
 }

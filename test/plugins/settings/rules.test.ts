@@ -164,6 +164,18 @@ t.test('a trial of stored and of unsaved rules runs nothing', async t => {
   await client.call('POST /settings/patch', { unset: ['rules'] })
 })
 
+t.test('a trial takes no longer than its text is long', async t => {
+  const nasty = `${'**a'.repeat(300)}b`
+  const rules = [command('nasty', 'true', { when: { paths: Array.from({ length: 20 }, () => nasty) } })]
+  const facts = { paths: Array.from({ length: 100 }, () => 'a'.repeat(4000)) }
+  const trial = { moment: 'push.starting', facts, rules } as const
+  t.match(await refusalOf(() => client.call('POST /settings/rules/test', trial)), { status: 413 })
+  const before = performance.now()
+  const one = { ...trial, facts: { paths: ['a'.repeat(500)] } }
+  t.match(await client.call('POST /settings/rules/test', one), { matched: exactly() })
+  t.ok(performance.now() - before < 10_000)
+})
+
 t.test('firings are counted, listed newest first, and go with their rule', async t => {
   await client.call('POST /settings/patch', { set: { rules: [rule('a'), rule('b')] } })
   await inner(daemon, 'rules.stamp', { id: 'a', outcome: 'held' })

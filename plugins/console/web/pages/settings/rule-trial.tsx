@@ -7,6 +7,7 @@ import { ChoiceField, TextField } from '../../ui/fields.js'
 import { visibleText } from '../../ui/format.js'
 import { FaultLine, Item } from '../../ui/page.js'
 import { reaches } from '../registry.js'
+import { linesIn } from './setting-fields.js'
 import { MOMENTS } from './standing-rules.js'
 
 const OUTCOMES = [
@@ -15,12 +16,6 @@ const OUTCOMES = [
   ['error', 'A check did not pass'],
   ['conflict', 'It has conflicts'],
 ] as const
-
-const linesIn = (text: string): string[] =>
-  text
-    .split('\n')
-    .map(line => line.trim())
-    .filter(Boolean)
 
 /** Tries which rules would act on an occasion; runs nothing. */
 export const RuleTrial = () => {

@@ -64,7 +64,8 @@ export const settingValue = (type: SettingField['type'], text: string): Settings
   }
 }
 
-const linesIn = (text: string): string[] =>
+/** The lines of a text that are not empty. */
+export const linesIn = (text: string): string[] =>
   text
     .split('\n')
     .map(line => line.trim())

@@ -3,6 +3,7 @@ import { useRef } from 'preact/hooks'
 import type { Rule, RuleAction, RuleCondition, RuleMoment, RuleOutcome } from '../../../../settings/contract.js'
 import { DialogForm } from '../../ui/dialog.js'
 import { CheckField, ChoiceField, TextField } from '../../ui/fields.js'
+import { linesIn } from './setting-fields.js'
 import { MOMENTS } from './standing-rules.js'
 
 type Kind = 'command' | 'instruct' | 'allow' | 'hold' | 'builtin'
@@ -54,10 +55,7 @@ export const StandingRuleForm = ({ rule, revision, close, save }: StandingRuleFo
   const kinds = KINDS[moment.value]
   const chosen = kinds.find(([each]) => each === kind.value)?.[0] ?? kinds[0]![0]
   const written = (): Rule => {
-    const globs = paths.value
-      .split('\n')
-      .map(line => line.trim())
-      .filter(Boolean)
+    const globs = linesIn(paths.value)
     const outcome: RuleOutcome[] = [
       ...(clean.value ? ['clean' as const] : []),
       ...(failed.value ? ['error' as const] : []),
