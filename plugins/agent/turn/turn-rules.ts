@@ -40,6 +40,8 @@ export class TurnRules {
       if (turn.signal.aborted) return false
       this.#deps.host.log.error('the rules at the end of a turn failed', { run: turn.run, error: String(error) })
       turn.log.push({ kind: 'notice', level: 'warning', text: 'the rules at the end of the turn could not be asked' })
+      // A check that could not be made never counts as passed.
+      await turn.entry.change({ unmet: true }).catch(() => {})
       return false
     } finally {
       turn.checking = false
