@@ -34,6 +34,10 @@ import { copyCalls } from './copies/calls.js'
 import { Copies } from './copies/copies.js'
 import { networkCalls } from './networks/calls.js'
 import { wearing } from './personas/messages.js'
+import { automaticModel } from './personas/automatic-model.js'
+import { customPrompt } from './personas/custom-prompt.js'
+import { changesForRules } from './turn/environment/changed-files.js'
+import { TurnRules } from './turn/turn-rules.js'
 import { personaPointers } from './personas/pointers.js'
 import { connectedProviders } from './providers/connected.js'
 import { journalSessions, nativeSessionOf } from './providers/native/session.js'
@@ -167,6 +171,7 @@ export const activate = async (host: Host): Promise<void> => {
     shared,
     limits,
     lineHashes: async () => (await settings())?.hashlineEdits ?? false,
+    instructions: async () => customPrompt(await settings()),
     bound,
     references: (user, placeholders) => referencesOf(host, user, placeholders),
     additions: additionsOf(host),
@@ -186,7 +191,8 @@ export const activate = async (host: Host): Promise<void> => {
     signal: host.signal,
   }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
-  const landing = new AutoLand({ host, conversations, ready })
+  const rules = new TurnRules({ host, changes: changesForRules({ copies, conversations, anchors, locks }) })
+  const landing = new AutoLand({ host, conversations, ready, rules })
   const setting = async (key: 'autoResumeOnRestart' | 'resumeAfterOutage') => (await settings())?.[key] ?? false
   const resumes = new PlannedResumes({
     engine: () => engine,
@@ -214,6 +220,7 @@ export const activate = async (host: Host): Promise<void> => {
     environment,
     decisions,
     locks,
+    rules,
     land: turn => landing.land(turn),
     resumes,
     keep,
@@ -240,7 +247,8 @@ export const activate = async (host: Host): Promise<void> => {
     transcripts,
     look,
     mask: input => stored.masker.maskJson(input),
-    wear: wearing(host, providers),
+    wear: async (input, conversation) =>
+      automaticModel(await wearing(host, providers)(input, conversation), conversation, { host, providers }),
     affordable: asked => assertAffordable(host, asked),
   })
 
@@ -399,7 +407,7 @@ export const activate = async (host: Host): Promise<void> => {
       ...providerCalls(providers, host),
       ...recordCalls(records),
       ...subagentCalls(archive),
-      ...copyCalls(copies, conversations, environment),
+      ...copyCalls(workspace, copies, conversations, environment),
       ...networkCalls(networks),
     }),
   )

@@ -91,6 +91,7 @@ const judged = async (
 ): Promise<Found> => {
   const { text } = await host.call('agent.complete', {
     models: model === undefined ? [] : [model],
+    role: 'loop-verdict',
     system: INSTRUCTIONS,
     // The report cannot close its own mark.
     prompt: [

@@ -208,6 +208,8 @@ export interface TurnPersona {
   repos?: string[]
   /** The instructions for the model instead of the sandbox's own. */
   instructions?: string
+  /** The card says what its turns start from, so that the settings do not. */
+  ownPrompt?: boolean
   /** The notes that may be sent. */
   notes: BriefingNote[]
   models: PersonaModel[]

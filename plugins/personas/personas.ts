@@ -133,6 +133,7 @@ export class Personas {
       ...(startIn !== undefined && { startIn }),
       ...(card.context && { repos: card.context.repos }),
       ...(card.systemPromptMode === 'custom' && prompt && { instructions: prompt }),
+      ...(card.systemPromptMode !== undefined && { ownPrompt: true }),
       notes: BRIEFING_NOTES.filter(note => !card.briefing?.omit.includes(note)),
       models: card.models ?? [],
     }

@@ -11,6 +11,7 @@ export interface JudgedSubject {
 }
 
 const VERDICTS: readonly SettingVerdict[] = ['allow', 'hold', 'deny']
+const ROLE = 'safety-judge'
 const MOST_REASON = 1_000
 const MOST_EXAMPLE = 300
 
@@ -35,7 +36,7 @@ export class PolicyJudge {
   async state({ judge: { models } }: SafetyPolicy): Promise<JudgeState> {
     if (!(await this.#host.serves('agent.completes')))
       return { available: false, reason: 'no group of this sandbox runs models' }
-    return this.#host.call('agent.completes', { models })
+    return this.#host.call('agent.completes', { models, role: ROLE })
   }
 
   /** The model's answer; undefined when none came in time or it was not in the form asked for. */
@@ -48,7 +49,7 @@ export class PolicyJudge {
     const before = performance.now()
     const system = [INSTRUCTIONS, `<policy>\n${prose}\n</policy>`, ...examplesOf(reviewed)].join('\n\n')
     const answer = await this.#host
-      .call('agent.complete', { models, system, prompt: envelope(asked), timeoutMs })
+      .call('agent.complete', { models, role: ROLE, system, prompt: envelope(asked), timeoutMs })
       .catch(() => undefined)
     const said = answer && verdictIn(answer.text)
     if (!answer || !said) return undefined

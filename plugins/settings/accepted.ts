@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type {
   ActionRules,
   AdmissionFloor,
@@ -6,6 +7,7 @@ import type {
   SettingKey,
   SettingsGiven,
   SettingVerdict,
+  Rule,
 } from './contract.js'
 
 /** The settings that allow something; a file that sets them may have come with the code. */
@@ -14,11 +16,15 @@ export type Reaching = Pick<Settings, 'network' | 'networkAllow' | 'networkOnly'
   readonly admission?: AdmissionFloor
   readonly commandRules?: CommandRules
   readonly actionRules?: ActionRules
+  readonly rules?: readonly Rule[]
 }
 
 /** Their values as a maintainer saved them through a call; before that the narrowest ones. */
 export const NOTHING_ACCEPTED: Reaching = { network: 'own', networkAllow: [], networkOnly: false }
-const KEYS = Object.keys(NOTHING_ACCEPTED) as Exclude<keyof Reaching, 'admission' | 'commandRules' | 'actionRules'>[]
+const KEYS = Object.keys(NOTHING_ACCEPTED) as Exclude<
+  keyof Reaching,
+  'admission' | 'commandRules' | 'actionRules' | 'rules'
+>[]
 const STRICTNESS: { readonly [verdict in SettingVerdict]: number } = { allow: 0, hold: 1, deny: 2 }
 
 /** What may start by itself where nothing says otherwise. */
@@ -31,9 +37,10 @@ const SOURCES = Object.keys(ALL_ADMITTED) as (keyof AdmissionFloor)[]
 export const acceptedAfter = (before: Reaching, set: SettingsGiven, unset: readonly SettingKey[]): Reaching => {
   const gone = KEYS.filter(key => unset.includes(key)).map(key => [key, NOTHING_ACCEPTED[key]])
   const given = KEYS.flatMap(key => (set[key] === undefined ? [] : [[key, set[key]]]))
-  const { admission: floor, commandRules: commands, actionRules: actions, ...rest } = before
-  const kept = <Rules>(key: 'commandRules' | 'actionRules', given: Rules | undefined, had: Rules | undefined) =>
+  const { admission: floor, commandRules: commands, actionRules: actions, rules: standing, ...rest } = before
+  const kept = <R>(key: 'commandRules' | 'actionRules' | 'rules', given: R | undefined, had: R | undefined) =>
     unset.includes(key) ? undefined : (given ?? had)
+  const rules = kept<readonly Rule[]>('rules', set.rules, standing)
   const commandRules = kept('commandRules', set.commandRules, commands)
   const actionRules = kept('actionRules', set.actionRules, actions)
   const admission = unset.includes('admission')
@@ -47,6 +54,7 @@ export const acceptedAfter = (before: Reaching, set: SettingsGiven, unset: reado
     ...(admission && { admission }),
     ...(commandRules && { commandRules }),
     ...(actionRules && { actionRules }),
+    ...(rules && { rules }),
   }
 }
 
@@ -68,13 +76,18 @@ const stricterRules = <R extends object>(said: R, accepted: R): R => {
 export const narrowed = (
   said: Required<Reaching>,
   accepted: Reaching,
-): Pick<Settings, 'network' | 'networkAllow' | 'networkOnly' | 'admission' | 'commandRules' | 'actionRules'> => ({
+): Pick<
+  Settings,
+  'network' | 'networkAllow' | 'networkOnly' | 'admission' | 'commandRules' | 'actionRules' | 'rules'
+> => ({
   network: said.network === accepted.network ? said.network : 'own',
   networkAllow: said.networkAllow.filter(entry => accepted.networkAllow.includes(entry)),
   networkOnly: said.networkOnly || accepted.networkOnly,
   admission: stricter(said.admission, { ...ALL_ADMITTED, ...accepted.admission }),
   commandRules: stricterRules(said.commandRules, accepted.commandRules ?? {}),
   actionRules: stricterRules(said.actionRules, accepted.actionRules ?? {}),
+  // Rules run commands and let work in, and their order counts: the file changes none of them.
+  rules: [...(accepted.rules ?? [])],
 })
 
 const stricter = (one: AdmissionFloor, other: AdmissionFloor): AdmissionFloor => {
@@ -106,6 +119,22 @@ export const unaccepted = (said: Settings, accepted: Reaching): string[] => {
         .filter(rule => wanted![rule] !== held![rule])
         .map(rule => `${key}: ${wanted![rule] ?? 'no rule'} for ${rule.slice(0, 121)} ${until}`)
     }),
+    ...rulesApart(said.rules, now.rules).map(id => `rules: ${id} ${until}`),
     ...admitted.map(source => `admission: ${said.admission[source]} for ${source} ${until}`),
   ]
+}
+
+/** The rules that a file adds, changes or lacks; where it only orders them otherwise, their order. */
+const rulesApart = (said: readonly Rule[], held: readonly Rule[]): string[] => {
+  if (isDeepStrictEqual(said, held)) return []
+  const other = (rules: readonly Rule[], rule: Rule) =>
+    !isDeepStrictEqual(
+      rules.find(({ id }) => id === rule.id),
+      rule,
+    )
+  const ids = [
+    ...said.filter(rule => other(held, rule)).map(({ id }) => id),
+    ...held.filter(({ id }) => !said.some(rule => rule.id === id)).map(({ id }) => `the removal of ${id}`),
+  ]
+  return ids.length > 0 ? ids : ['their other order']
 }

@@ -1,6 +1,14 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
+import type { PromptMode } from '../personas/contract.js'
+import type { BuiltinBase, FieldCalls } from './fields/contract.js'
+import type { ModelCalls, ModelKey } from './models/contract.js'
+import type { RuleCalls, RuleEvents, RuleList } from './rules/contract.js'
+
+export type { BuiltinBase, SettingField, SettingType, OutputCleaner } from './fields/contract.js'
+export type { ModelKey, ModelLadder, ModelRung, RoleModels } from './models/contract.js'
+export type * from './rules/contract.js'
 
 /** Whether what starts by itself may run: at once, after a person's approval, or not at all. */
 export type SettingVerdict = 'allow' | 'hold' | 'deny'
@@ -65,6 +73,28 @@ export interface Settings {
    * an edit of a file that changed meanwhile is refused; from the next turn on, off unless set.
    */
   hashlineEdits: boolean
+  /**
+   * The instructions of turns whose persona brings none, from the next turn on: `core`, the sandbox's own, unless set;
+   * `custom`: `systemPrompt`. `vendor` is what the provider's own agent program brings; the sandbox's own loop has no
+   * other text, so there it is `core`. Agent programs get `custom` in addition to their own.
+   */
+  systemPromptMode: PromptMode
+  /** The instructions in the mode `custom`; empty: those of `core`. */
+  systemPrompt: string & tags.MaxLength<20000>
+  /**
+   * The models of small automatic jobs, tried in order: `<provider>:<model>`, none unless set: what is connected, the
+   * cheapest first.
+   */
+  quickModel: ModelKey[] & tags.MaxItems<10>
+  /**
+   * The models of new conversations that start by themselves and name none, tried in order; none unless set: what any
+   * message without a model runs on.
+   */
+  agentRunModels: ModelKey[] & tags.MaxItems<10>
+  /** The effort of these conversations; empty: the model's usual one. */
+  agentRunEffort: string & tags.MaxLength<40>
+  /** Rules for the end of turns, pushes and landings, in their order; none unless set. */
+  rules: RuleList
   /** Days without activity until a finished conversation is archived, 3 unless set; 0: never. */
   agentRetentionDays: number & tags.Minimum<0> & tags.Maximum<365>
   /** Resume turns that a restart of the sandbox interrupted; off unless set. */
@@ -115,7 +145,7 @@ export interface SettingsGiven extends Partial<Omit<Settings, 'admission'>> {
 }
 export type SettingKey = keyof Settings
 
-export interface SettingsCalls {
+export interface SettingsCalls extends FieldCalls, ModelCalls, RuleCalls {
   /**
    * Read every setting.
    *
@@ -130,7 +160,8 @@ export interface SettingsCalls {
    * With `if-match: <tag of an earlier answer>` nothing is written when the settings have changed since. A running turn
    * keeps the settings it started with, except what it may reach. Unknown keys of the file stay as they are.
    *
-   * - 400: an unknown key, a value that does not fit, or an entry of `networkAllow` that may not be allowed
+   * - 400: an unknown key, a value that does not fit, an entry of `networkAllow` that may not be allowed, two rules
+   *   with one id, or a rule that does nothing at its moment
    * - 409: `if-match` names another revision; nothing was written
    * - 422: the file of settings cannot be read, or its folder is none
    * - 424: the file of settings could not be written; the message says why
@@ -143,7 +174,7 @@ export interface SettingsCalls {
    * Changes of different keys never lose each other. With `revision`, as an earlier answer gave it (the tag of a read
    * without its quotes), nothing is written when the settings have changed since.
    *
-   * - 400: an unknown key, a value that does not fit, or a key in both `set` and `unset`
+   * - 400: an unknown key, a value that does not fit as for `POST /settings`, or a key in both `set` and `unset`
    * - 409: the settings have another revision; nothing was written
    * - 422: the file of settings cannot be read, or its folder is none
    * - 424: the file of settings could not be written; the message says why
@@ -157,20 +188,30 @@ export interface SettingsCalls {
   'settings.get'(): Settings
 }
 
-export interface SettingsEvents {
+export interface SettingsEvents extends RuleEvents {
   /** The settings changed. Without `by` a person changed the file, which is noticed at the next read. */
   'settings.changed': { keys: SettingKey[]; by?: string }
 }
 
 /** A read takes any query. */
 interface Read {
-  call: 'GET /settings' | 'settings.get'
+  call:
+    | 'GET /settings'
+    | 'settings.get'
+    | 'GET /settings/schema'
+    | 'GET /settings/models'
+    | 'GET /settings/rule-firings'
   input: { [key: string]: unknown }
 }
-type Write = Requests<Pick<SettingsCalls, 'POST /settings' | 'POST /settings/patch'>>
+type Write = Requests<Omit<SettingsCalls, Read['call'] | 'GET /settings/system-prompt/{base}'>>
+/** The base is part of the path; a query is ignored. */
+interface BuiltinPrompt {
+  call: 'GET /settings/system-prompt/{base}'
+  input: { base: BuiltinBase; [key: string]: unknown }
+}
 
 export const settings: Contract<SettingsCalls> = {
   schema: () => typia.json.application<SettingsCalls>(),
-  request: typia.createValidateEquals<Read | Write>(),
+  request: typia.createValidateEquals<Read | Write | BuiltinPrompt>(),
   reply: () => typia.createValidate<Replies<SettingsCalls>>(),
 }

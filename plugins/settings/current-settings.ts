@@ -8,6 +8,7 @@ import { acceptedAfter, ALL_ADMITTED, narrowed, NOTHING_ACCEPTED, unaccepted, ty
 import {
   settings,
   type ActionRules,
+  type Rule,
   type SettingKey,
   type Settings,
   type SettingsEvents,
@@ -15,6 +16,7 @@ import {
 } from './contract.js'
 import { wrongAllowed } from './network-allow.js'
 import { wrongAction } from './action-rules.js'
+import { wrongRule } from './rules/rule-checks.js'
 import type { KeptConfig } from '../../sdk/node/files/config-file.js'
 import { FILE, type SettingsFile } from './settings-file.js'
 
@@ -22,6 +24,12 @@ import { FILE, type SettingsFile } from './settings-file.js'
 export const DEFAULTS: Settings = {
   skills: [],
   hashlineEdits: false,
+  systemPromptMode: 'core',
+  systemPrompt: '',
+  quickModel: [],
+  agentRunModels: [],
+  agentRunEffort: '',
+  rules: [],
   agentRetentionDays: 3,
   autoResumeOnRestart: false,
   resumeAfterOutage: false,
@@ -107,13 +115,19 @@ export class CurrentSettings {
       const keys = { ...Object.fromEntries(rest), ...set }
       const next = acceptedAfter(accepted, set, unset)
       // Before the file: after a crash between the two, the narrower values apply.
-      if (!isDeepStrictEqual(next, accepted)) {
-        await this.#store.set(ACCEPTED, next)
-        this.#accepted = next
-      }
-      if (JSON.stringify(keys) !== JSON.stringify(kept.keys)) await this.#file.save({ ...kept, keys })
+      if (!isDeepStrictEqual(next, accepted)) await this.#accept(next)
+      if (JSON.stringify(keys) !== JSON.stringify(kept.keys))
+        await this.#file.save({ ...kept, keys }).catch(async error => {
+          await this.#accept(accepted)
+          throw error
+        })
       return this.#inForce({ ...kept, keys }, next, by)
     })
+  }
+
+  async #accept(next: Reaching): Promise<void> {
+    await this.#store.set(ACCEPTED, next)
+    this.#accepted = next
   }
 
   async #acceptance(): Promise<Reaching> {
@@ -145,6 +159,7 @@ const fits = (key: string, value: unknown): boolean =>
   settings.request({ call: 'POST /settings', input: { [key]: value } }).success
   && (key !== 'networkAllow' || wrongAllowed(value as string[]).length === 0)
   && (key !== 'actionRules' || wrongAction(value as ActionRules) === undefined)
+  && (key !== 'rules' || wrongRule(value as Rule[]) === undefined)
 
 /** What the file says, with the defaults where it says nothing that fits. */
 const fitting = ({ keys }: KeptConfig): Settings => {
@@ -165,7 +180,9 @@ const problemsOf = (kept: KeptConfig, accepted: Reaching): ManifestProblem[] => 
         if (setting)
           return {
             kind: 'invalidEntry',
-            detail: `${setting}: its value does not fit, so the default ${JSON.stringify(DEFAULTS[setting])} holds`,
+            detail: `${setting}: its value does not fit, so ${
+              setting === 'rules' ? 'those saved last hold' : `the default ${JSON.stringify(DEFAULTS[setting])} holds`
+            }`,
           }
         const suggestion = nearest(key, KEYS)
         return {

@@ -5,6 +5,11 @@ import { examples } from './examples.js'
 import { CurrentSettings, DEFAULTS, revisionOf } from './current-settings.js'
 import { checkActions } from './action-rules.js'
 import { checkAllowed } from './network-allow.js'
+import { builtinPrompt } from './fields/builtin-prompt.js'
+import { settingFields } from './fields/fields.js'
+import { ladderOf, ladderWithEffort, MODEL_ROLES } from './models/ladder.js'
+import { checkRules } from './rules/rule-checks.js'
+import { ruleCalls } from './rules/calls.js'
 import { FILE, SettingsFile } from './settings-file.js'
 
 export const contract: Contract<SettingsCalls> = { ...settings, examples }
@@ -39,6 +44,7 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /settings': async (given, { caller, http }) => {
       checkAllowed(given.networkAllow, (await host.call('kernel.listeners')).listeners, 'networkAllow')
       checkActions(given.actionRules, 'actionRules')
+      checkRules(given.rules, 'rules')
       await current.change({ set: { ...DEFAULTS, ...given }, holds: matching(http?.ifMatch), by: caller.actor })
       return { ok: true as const }
     },
@@ -46,11 +52,23 @@ export const activate = async (host: Host): Promise<void> => {
       checkApart(set, unset)
       checkAllowed(set.networkAllow, (await host.call('kernel.listeners')).listeners, 'set.networkAllow')
       checkActions(set.actionRules, 'set.actionRules')
+      checkRules(set.rules, 'set.rules')
       const holds = (found: string) => revision === undefined || revision === found
       const changed = await current.change({ set, merges: true, unset, holds, by: caller.actor })
       return { settings: changed, revision: revisionOf(changed) }
     },
     'settings.get': () => current.read(),
+    'GET /settings/schema': async () => {
+      const now = await current.read()
+      return { revision: revisionOf(now), fields: settingFields(now), cleaners: [] }
+    },
+    'GET /settings/system-prompt/{base}': () => builtinPrompt(host),
+    'GET /settings/models': async () => {
+      const now = await current.read()
+      return { roles: await Promise.all(MODEL_ROLES.map(role => ladderOf(host, now, role))) }
+    },
+    'models.ladder': async ({ role, models }) => ladderWithEffort(host, await current.read(), role, models),
+    ...ruleCalls(host, async () => (await current.read()).rules),
   })
 }
 

@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import type { Rule } from '../../plugins/settings/contract.js'
 import type { Client } from '../../sdk/client.js'
 import { refusalOf } from '../kernel/auth/memory.js'
 import { commitAll, put } from '../plugins/git/support.js'
@@ -27,6 +28,7 @@ const planted = (workspace: string, when: string): { readonly [path: string]: st
       network: 'shared',
       networkAllow: ['localhost:5432'],
       admission: { schedule: 'allow', event: 'allow' },
+      rules: [ruleOf(when, touch('rule'))],
     }),
     [`.sandbox/config/workspace-extensions/evil-${when}/intentic-extension.json`]: JSON.stringify({
       publisher: 'evil',
@@ -36,7 +38,11 @@ const planted = (workspace: string, when: string): { readonly [path: string]: st
   }
 }
 
-const HOW = ['timed', 'hooked', 'server', 'agent', 'process']
+const ruleOf = (when: string, command: string): Rule => ({
+  ...{ id: `rule-${when}`, label: 'Planted', moment: 'turn.ending', action: { kind: 'command', command } },
+})
+
+const HOW = ['timed', 'hooked', 'server', 'agent', 'process', 'rule']
 
 /** Everything that people and turns do which could start one of them. */
 const use = async (client: Client, when: string): Promise<void> => {
@@ -46,6 +52,7 @@ const use = async (client: Client, when: string): Promise<void> => {
   for (const id of [`timed-${when}`, `hooked-${when}`])
     await client.call('POST /automations/{id}/run', { id }).catch(() => undefined)
   await runTurn(client, `c-${when}`, 'say hi')
+  await runTurn(client, `s-${when}`, 'say hi', { agent: 'script' })
 }
 
 t.test(
@@ -93,6 +100,9 @@ t.test(
     const guard = `touch ${join(workspace, 'ran-hooked-pulled')}`
     await client.call('POST /automations', automation('hooked-pulled', { trigger: { kind: 'event' }, guard }))
     await client.call('POST /automations/{id}/run', { id: 'hooked-pulled' })
-    t.same(ran('pulled'), ['hooked', 'server'], 'what a maintainer saves runs')
+    const rules = [ruleOf('pulled', `touch ${join(workspace, 'ran-rule-pulled')}`)]
+    await client.call('POST /settings/patch', { set: { rules } })
+    await runTurn(client, 'c-saved', 'say hi', { agent: 'script' })
+    t.same(ran('pulled'), ['hooked', 'server', 'rule'], 'what a maintainer saves runs')
   },
 )

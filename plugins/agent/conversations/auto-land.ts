@@ -3,6 +3,7 @@ import type { Host } from '../../../sdk/index.js'
 import type { TurnInput } from '../contract.js'
 import type { Conversations } from './conversations.js'
 import type { Turn } from '../turn/turn.js'
+import type { TurnRules } from '../turn/turn-rules.js'
 
 const HELD =
   'the work was not landed and waits on its branch: somebody who may not land, or content from outside, had a '
@@ -12,6 +13,8 @@ const HELD =
 export interface AutoLandDeps {
   readonly host: Pick<Host, 'call' | 'serves' | 'log'>
   readonly conversations: Conversations
+  /** Asks the rules of the settings where neither the message nor the conversation says whether work lands. */
+  readonly rules: Pick<TurnRules, 'mayLand'>
   /** Resolves when the daemon has started and has completed interrupted landings. */
   readonly ready: Promise<unknown>
 }
@@ -30,14 +33,15 @@ export class AutoLand {
     refuse('unprocessable', 'autoLand: this sandbox runs without group agents, which lands work; leave autoLand out')
   }
 
-  /** Whether the work of a completed turn should land: as its message says, else as its conversation does. */
-  isRequested(conversationId: string, { autoLand }: Pick<TurnInput, 'autoLand'>): boolean {
-    return autoLand ?? this.#deps.conversations.find(conversationId)?.autoLand ?? false
+  /** Whether the work of a completed turn could land: as its message or conversation says, else the rules decide. */
+  isPossible(conversationId: string, { autoLand }: Pick<TurnInput, 'autoLand'>): boolean {
+    const conversation = this.#deps.conversations.find(conversationId)
+    return conversation?.branch !== undefined && (autoLand ?? conversation.autoLand ?? true)
   }
 
   /** Lands the work of a completed turn; work with conflicts waits for a person and never fails the turn. */
   async land(turn: Turn): Promise<void> {
-    const { host, conversations, ready } = this.#deps
+    const { host, conversations, ready, rules } = this.#deps
     const {
       conversationId: id,
       log,
@@ -45,7 +49,13 @@ export class AutoLand {
       message: { input },
     } = turn
     const conversation = conversations.find(id)
-    if (!this.isRequested(id, input) || !conversation?.branch) return
+    if (!conversation || !this.isPossible(id, input)) return
+    const asked = input.autoLand ?? conversation.autoLand
+    if (asked === undefined) {
+      if (!(await host.serves('POST /agents/{id}/land'))) return
+      await ready
+      if (!(await rules.mayLand(turn))) return
+    }
     if (turn.byOutsiders || !conversation.landsAlone) {
       log.push({ kind: 'notice', level: 'warning', text: HELD, source: 'landing' })
       return log.push({ kind: 'landed', landed: false, held: true })

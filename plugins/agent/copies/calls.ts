@@ -3,9 +3,11 @@ import type { Conversations } from '../conversations/conversations.js'
 import type { CopyCalls } from './contract.js'
 import type { LocalTurnEnvironment } from '../turn/environment/local-environment.js'
 import type { Copies } from './copies.js'
+import { packageChecks } from './package-checks.js'
 
 /** Serves private copies to the groups that show and land them. */
 export const copyCalls = (
+  workspace: string,
   copies: Copies,
   conversations: Conversations,
   environment: Pick<LocalTurnEnvironment, 'checking'>,
@@ -38,5 +40,9 @@ export const copyCalls = (
     const { branch, repos = [] } = conversations.find(id) ?? {}
     return (await copies.content(branch && id, repos)) ?? {}
   },
-  'checkouts.walled': async ({ id, command }) => environment.checking(conversations.get(id), command),
+  'checkouts.walled': async ({ id, ...asked }) => environment.checking(conversations.get(id), asked),
+  'checkouts.packageChecks': async ({ id, paths }) => {
+    const { branch } = conversations.get(id)
+    return { checks: await packageChecks(branch ? copies.dir(id) : workspace, paths) }
+  },
 })

@@ -48,6 +48,15 @@ export interface TreeContent {
 export interface TreeCommandAsked {
   id: string
   command: string
+  /** The folder it runs in, from the root of the tree; left out: where turns start. */
+  folder?: string
+}
+
+/** The declared check of a package. */
+export interface PackageCheck {
+  /** The folder of the package, from the root of the tree. */
+  folder: string
+  command: string
 }
 
 /** Private copies of the repositories. */
@@ -90,4 +99,10 @@ export interface CopyCalls {
    * limits, while no turn has to run.
    */
   'checkouts.walled'(input: TreeCommandAsked): ProgramBehindWall
+
+  /**
+   * The checks that the packages around some files declare: the script typecheck, else lint, else test. At most 20
+   * packages; a package without such a script has none.
+   */
+  'checkouts.packageChecks'(input: { id: string; paths: string[] }): { checks: PackageCheck[] }
 }

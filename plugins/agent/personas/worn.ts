@@ -91,10 +91,13 @@ export const walledFor = (
 export const hiddenBy = ({ workspace, hide = [] }: Pick<WallSpec, 'workspace' | 'hide'>): string[] =>
   hide.filter(path => path !== workspace && contains(workspace, path)).map(path => relative(workspace, path))
 
-/** The fields of the request to a provider that come from the persona of a turn. */
-export const requestedBy = ({ persona }: PreparedTurn): Pick<TurnRequest, 'powers' | 'instructions'> => ({
+/** The fields of the request to a provider that come from the persona of a turn, or else from the settings. */
+export const requestedBy = ({
+  persona,
+  instructions = persona?.instructions,
+}: PreparedTurn): Pick<TurnRequest, 'powers' | 'instructions'> => ({
   ...(persona && { powers: persona.powers }),
-  ...(persona?.instructions !== undefined && { instructions: persona.instructions }),
+  ...(instructions !== undefined && { instructions }),
 })
 
 /**

@@ -45,6 +45,8 @@ export interface TurnRequest {
   readonly depth: number
   /** Left out: the turn's own agent. */
   readonly subagent?: SubagentStep
+  /** The round that rules asked for, of which this is the message; calls of each round need ids of their own. */
+  readonly round?: number
   /** The notes, then the message. */
   readonly prompt: string
   readonly words: string
@@ -83,6 +85,9 @@ export interface TurnRequest {
   readonly document?: string
   readonly helpers: SubagentLimits
 }
+
+/** Before the ids of calls, so that those of later rounds differ from earlier ones. */
+export const roundMark = ({ round }: Pick<TurnRequest, 'round'>): string => (round === undefined ? '' : `r${round}.`)
 
 /** A subagent of a turn, which has a price of its own, and counts for budgets of runs with its turn. */
 export interface SubagentStep {

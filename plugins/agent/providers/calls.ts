@@ -35,7 +35,7 @@ export const providerCalls = (
     await assertAccount(adapter, input.account)
     return { ok: true as const }
   },
-  'agent.instructions': () => ({ chars: INSTRUCTIONS.length }),
+  'agent.instructions': () => ({ chars: INSTRUCTIONS.length, text: INSTRUCTIONS }),
   'GET /agent/refusals': (_input, { caller }) => ({
     refusals: Object.fromEntries(
       Object.entries(providers.refusals).map(([id, { account, ...refusal }]) => {

@@ -50,20 +50,23 @@ export interface ProviderCalls {
   'agent.usableModel'(input: { models: WantedModel[] }): { first?: Count }
   /** Refuses a provider, harness, model or account that no turn could run on. */
   'agent.assertChoice'(input: { agent?: string; harness?: Harness; model?: string; account?: string }): Ok
-  /** The length of the sandbox's own instructions. */
-  'agent.instructions'(): { chars: Count }
+  /** The instructions of every model where nothing else is set: the sandbox's own. */
+  'agent.instructions'(): { chars: Count; text: string }
 }
 
 /** Single answers of models, for other groups. */
 export interface CompletionCalls {
-  /** Says which of some models could answer now, `<provider>:<model>` each; an empty list: any that is connected. */
-  'agent.completes'(input: { models: string[] }): { available: boolean; model?: string; reason?: string }
   /**
-   * Gives one answer of the first of some models that answers, without tools.
+   * Says which of some models could answer now, `<provider>:<model>` each; an empty list: those that the settings name
+   * for the role, `quickModel` unless another is named.
+   */
+  'agent.completes'(input: { models: string[]; role?: string }): { available: boolean; model?: string; reason?: string }
+  /**
+   * Gives one answer of the first of some models that answers, without tools. An empty list as for `agent.completes`.
    *
    * - 424: none of them is connected, or none answered in time
    */
-  'agent.complete'(input: { models: string[]; system: string; prompt: Text; timeoutMs: Count }): {
+  'agent.complete'(input: { models: string[]; role?: string; system: string; prompt: Text; timeoutMs: Count }): {
     text: string
     model: string
   }

@@ -316,7 +316,8 @@ export class MessageDelivery {
     if (input.errand) return 'errand'
     const { provider, harness, model, permissionMode, effort, thinking, fast } = turn.entry.fields
     const adapter = providers.get(provider)
-    if (!adapter.abilities(harness).words || Buffer.byteLength(input.prompt) > SAID_BYTES) return 'no-mid-turn-words'
+    if (turn.checking || !adapter.abilities(harness).words || Buffer.byteLength(input.prompt) > SAID_BYTES)
+      return 'no-mid-turn-words'
     const { actsAs, autoLand = false } = conversations.get(conversationId)
     const running = {
       adapter,

@@ -10,6 +10,7 @@ import type { RunEnd } from './frames/frames.js'
 import type { OutagePlans } from './recovery/outage.js'
 import type { RunMessage } from './run-entry.js'
 import type { Turn, TurnHost } from './turn.js'
+import type { TurnRules } from './turn-rules.js'
 
 /** The dependencies of the engine. */
 export interface EngineDeps {
@@ -23,6 +24,8 @@ export interface EngineDeps {
   readonly decisions: KeyedMutex
   /** The turn locks, which landings hold too. */
   readonly locks: KeyedMutex
+  /** Asks the rules of the settings when the agent has finished. */
+  readonly rules?: Pick<TurnRules, 'anotherRound'>
   /** Lands the work of a completed turn, if its message requests it. */
   readonly land?: (turn: Turn) => Promise<void>
   /** Resumes turns that an outage ended. */

@@ -93,6 +93,7 @@ export class Engine {
       parked: [],
       ...(resumed?.state !== undefined && { state: resumed.state }),
       ...(resumed?.unheard && { unheard: [...resumed.unheard] }),
+      ...(resumed?.round && { round: resumed.round }),
       ...(effort !== undefined && { effort }),
       ...(thinking !== undefined && { thinking }),
       ...(fast !== undefined && { fast }),
@@ -162,9 +163,12 @@ export class Engine {
     try {
       const prepared = await Promise.race([this.#prepare(turn), late.passed])
       turn.prepared()
-      for (let why = resume; prepared && !turn.signal.aborted; why = { reason: 'switched' }) {
+      for (let why = resume; prepared && !turn.signal.aborted;) {
         await applySwitch(turn)
-        if (turn.frozen || turn.signal.aborted || !(await this.#run(turn, prepared, why))) return
+        if (turn.frozen || turn.signal.aborted) return
+        if (await this.#run(turn, prepared, why)) why = { reason: 'switched' }
+        else if (await this.#deps.rules?.anotherRound(turn)) why = undefined
+        else return
       }
     } finally {
       turn.adapterDone()

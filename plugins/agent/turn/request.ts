@@ -1,4 +1,5 @@
 import type { Journals, Log } from '../../../sdk/index.js'
+import type { TranscriptMessage } from '../contract.js'
 import type { TurnRequest } from '../providers/adapter.js'
 import type { Conversations } from '../conversations/conversations.js'
 import { framesOf } from './frames/frame-log.js'
@@ -31,9 +32,10 @@ export const requestOf = async (
 ): Promise<TurnRequest> => {
   const { transcripts, host, conversations } = deps
   const { message, entry, run, conversationId } = turn
-  const { harness, model, effort, thinking, fast, attempt, state, stateSeq, answered } = entry.fields
+  const { harness, model, effort, thinking, fast, attempt, state, stateSeq, answered, round } = entry.fields
   const { input } = message
-  const history = message.fresh ? [] : await transcripts.history(conversationId)
+  const before = message.fresh ? [] : await transcripts.history(conversationId)
+  const history = round ? [...before, ...soFar(turn)] : before
   const sessionId = sessionOf(conversations, turn)
   const since = resume && (await framesAfter(host.journal, turn, stateSeq ?? 0))
   turn.words.drop(
@@ -50,15 +52,13 @@ export const requestOf = async (
     model,
     helpers: prepared.helpers ?? DEFAULT_SUBAGENT_LIMITS,
     permissionMode: turn.record.mode ?? entry.fields.permissionMode,
-    prompt: prepared.preamble + input.prompt,
-    words: input.prompt,
-    attachments: prepared.attachments,
-    mentions: prepared.mentions,
+    ...wordsOf(turn, prepared),
     attended: message.attended,
     ...(message.document !== undefined && { document: message.document }),
     ...(effort !== undefined && { effort }),
     ...(thinking !== undefined && { thinking }),
     ...(fast !== undefined && { fast }),
+    ...(round && { round: round.nth }),
     ...(input.editorContext && { editorContext: input.editorContext }),
     ...(prepared.allowedTools && { allowedTools: prepared.allowedTools }),
     ...requestedBy(prepared),
@@ -69,6 +69,19 @@ export const requestOf = async (
     ...(resume && { resume: { reason: resume.reason, ...(replies?.length && { replies }) } }),
   }
 }
+
+/** What the provider is told: the message, or in a later round what the rules say. */
+const wordsOf = (
+  { message: { input }, entry: { fields } }: Turn,
+  { preamble, attachments, mentions }: PreparedTurn,
+): Pick<TurnRequest, 'prompt' | 'words' | 'attachments' | 'mentions'> =>
+  fields.round
+    ? { prompt: fields.round.text, words: fields.round.text, attachments: [], mentions: [] }
+    : { prompt: preamble + input.prompt, words: input.prompt, attachments, mentions }
+
+/** The rows of the turn before this round, for a provider without a session. */
+const soFar = ({ record, index }: Turn): TranscriptMessage[] =>
+  record.rows.map((row, at) => ({ ...row, index: index + at }))
 
 /** The session the conversation has with the provider and harness of a turn. */
 const sessionOf = (

@@ -16,6 +16,7 @@ export interface AfterOutage {
   /** The saved state of the adapter, and the messages that it had not taken. */
   readonly state?: unknown
   readonly unheard?: readonly UserMessage[]
+  readonly round?: RuleRound
 }
 
 /** A message that is queued, or whose turn is running. */
@@ -75,6 +76,16 @@ export interface Moving extends ProviderChoice {
   readonly kept: 'session' | 'record'
 }
 
+/** One more round of a turn, which rules of the settings asked for. */
+export interface RuleRound {
+  /** Starts at 1. */
+  readonly nth: number
+  /** What the agent is told. */
+  readonly text: string
+  /** The rules that have instructed the turn. */
+  readonly said: readonly string[]
+}
+
 /** What a restart needs to know of a run in flight. */
 export interface EntryFields extends ProviderChoice {
   message: RunMessage
@@ -97,6 +108,10 @@ export interface EntryFields extends ProviderChoice {
   outsiders?: boolean
   /** The content from outside that the turn has taken in first. */
   outside?: string
+  /** The round that rules asked for last. */
+  round?: RuleRound
+  /** A check of the rules did not pass when the turn ended. */
+  unmet?: boolean
   /** How the run ends, once that is decided. */
   ending?: RunEnd
 }

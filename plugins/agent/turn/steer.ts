@@ -50,6 +50,7 @@ export const steer = async (deps: SteerDeps, input: SteerInput, { caller, held }
     if (turn.stopping) refuse('conflict', 'the turn is stopping: use POST /agent')
     if (!worksEverywhere(all, conversation.folders))
       refuse('conflict', 'this turn may write in folders you may only read: use POST /agent')
+    if (turn.checking) refuse('conflict', 'the agent has finished and rules are being checked: use POST /agent')
     const { provider, harness } = turn.entry.fields
     if (!providers.get(provider).abilities(harness).words)
       refuse('conflict', `provider ${provider} takes no message during a turn: use POST /agent`)

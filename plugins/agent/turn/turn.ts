@@ -83,6 +83,8 @@ export class Turn {
   readonly #cards: TurnCards
   readonly #listeners = new Set<(frame: Frame) => void>()
   #state: TurnState
+  /** Rules are asked about what its adapter did: words wait for the next turn. */
+  checking = false
   /** All its work in its private copy is imported into the repository. */
   taken = false
 
@@ -170,7 +172,7 @@ export class Turn {
 
   /** Whether its adapter has finished, so that the turn cannot move. */
   get worked(): boolean {
-    return isWorked(this.#state)
+    return this.checking || isWorked(this.#state)
   }
 
   /** Whether somebody who may not land, or an outside source, sent a message, answer or content. */

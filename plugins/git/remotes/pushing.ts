@@ -8,6 +8,7 @@ import { writing, type GitVerdict } from '../writes/write.js'
 import { askedRemote, NO_REMOTE, type AskedRemote } from './asked-remote.js'
 import type { RemoteDeps } from './fetching.js'
 import { prePushFinding } from './pre-push.js'
+import { ruleFinding } from './push-rules.js'
 import type { PushOrder } from './push-order.js'
 import { gitSettings } from './settings.js'
 
@@ -90,7 +91,7 @@ export const pushBranch = async (
 ): Promise<GitResult> => {
   const opened = await deps.repositories.open(repo, context.caller)
   const pushed = await orderFor(deps, opened, named, force !== undefined)
-  const verdict = pushed ? await checkedAndSent(deps, opened, pushed) : NO_REMOTE
+  const verdict = pushed ? await checkedAndSent(deps, opened, pushed, context.signal) : NO_REMOTE
   return writing(deps, { repo, verb: 'push', signal: deps.host.signal }, context, async write => {
     if (!pushed || verdict.code !== undefined) return write.result(verdict)
     const { branch, remote, order, fresh } = pushed
@@ -105,12 +106,16 @@ export const pushBranch = async (
   })
 }
 
+/** Sends one ref if hook and rules let it go. */
 const checkedAndSent = async (
   deps: RemoteDeps,
   opened: OpenRepo,
-  { remote, order }: PushedBranch,
+  { remote, order }: Pick<PushedBranch, 'remote' | 'order'>,
+  signal: AbortSignal,
 ): Promise<GitVerdict> => {
-  const finding = await prePushFinding(opened, deps.repositories, remote, order)
+  const finding =
+    (await prePushFinding(opened, deps.repositories, remote, order))
+    ?? (await ruleFinding(deps.host, opened, remote, order, signal))
   return finding === undefined ? sendRef(deps, opened, remote, order) : { code: 'rejected', reason: finding }
 }
 
@@ -119,11 +124,13 @@ export const pushTag = async (
   deps: RemoteDeps,
   opened: OpenRepo,
   { name, remote: named, deletes }: { readonly name: string; readonly remote: string; readonly deletes?: true },
+  signal: AbortSignal,
 ): Promise<GitVerdict> => {
   const ref = `refs/tags/${name}`
   const remote = await askedRemote(opened, { workspace: deps.host.place.workspace, name: named, push: true })
   const id = deletes ? '' : ((await idOf(opened, ref)) ?? refuse('not-found', `${opened.repo} has no tag ${name}`))
   const order: PushOrder = { local: deletes ? '(delete)' : ref, id, remote: ref }
-  const finding = deletes ? undefined : await prePushFinding(opened, deps.repositories, remote!, order)
-  return finding === undefined ? sendRef(deps, opened, remote!, order) : { code: 'rejected', reason: finding }
+  return deletes
+    ? sendRef(deps, opened, remote!, order)
+    : checkedAndSent(deps, opened, { remote: remote!, order }, signal)
 }

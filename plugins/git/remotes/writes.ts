@@ -38,7 +38,7 @@ export const remoteWrites = (
     'POST /git/{repo}/push': (order, context) => pushBranch(deps, order, context),
     'POST /git/{repo}/tag/push': async ({ repo, name, remote }, context) => {
       const opened = await deps.repositories.open(repo, context.caller)
-      const verdict = await pushTag(deps, opened, { name: checkedRef(name), remote })
+      const verdict = await pushTag(deps, opened, { name: checkedRef(name), remote }, context.signal)
       return writing(deps, { repo, verb: 'push tag', signal: deps.host.signal }, context, async write => {
         if (verdict.code === undefined) await write.note('pushed', { tag: name, remote })
         return write.result(verdict)
@@ -54,7 +54,7 @@ export const remoteWrites = (
         await orConflict(write.run(['tag', '-d', '--', name]))
       })
       if (remote === undefined) return { ok: true as const }
-      const verdict = await pushTag(deps, opened, { name, remote, deletes: true })
+      const verdict = await pushTag(deps, opened, { name, remote, deletes: true }, context.signal)
       const { code, reason } = verdict
       return {
         ok: true as const,

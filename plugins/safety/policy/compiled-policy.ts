@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { RE2JS } from 're2js'
 import type { CommandClass } from '../../settings/contract.js'
 import type { SafetyPolicy, SafetyRule, SafetySubject } from '../contract.js'
-import { globPattern } from './glob.js'
+import { globPattern } from '../../../sdk/node/files/glob-pattern.js'
 
 /** The facts that a rule is compared with. */
 export interface RuleFacts {

@@ -3,7 +3,7 @@ import type { ReachFolder } from '../../../sdk/reach.js'
 import type { Millis, Ok, Text } from '../../../sdk/types.js'
 
 /** The name of a session that a group started. */
-export type WorkName = string & tags.Pattern<'^(?:agent|panel|proc)-[A-Za-z0-9_-]{1,58}$'>
+export type WorkName = string & tags.Pattern<'^(?:agent|job|panel|proc)-[A-Za-z0-9_-]{1,58}$'>
 /** A port of TCP. */
 export type TcpPort = number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<65535>
 

@@ -226,6 +226,11 @@ const linesOf = (
     case 'need':
     case 'approval':
       return [dim(`${frame.kind} ${plain(frame.status)}: ${plain(frame.title)} (${plain(frame.id)})`)]
+    case 'rule': {
+      const bad = frame.outcome === 'failed' || frame.outcome === 'hold'
+      const line = `rule ${oneLine(frame.id)} (${plain(frame.label)}): ${oneLine(frame.outcome)}`
+      return [bad ? yellow(line) : dim(line)]
+    }
     case 'done':
       return [frame.reason === 'completed' ? green('done') : red(`ended: ${oneLine(frame.reason)}`)]
     default:

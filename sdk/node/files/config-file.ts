@@ -59,12 +59,14 @@ export class ConfigFile {
 
   /** Replaces the whole file; it is on the disk when this returns. */
   async save({ keys, mode }: KeptConfig): Promise<void> {
+    const text = `${JSON.stringify(keys, undefined, 2)}\n`
+    const size = Buffer.byteLength(text)
+    // A larger file would not be read again.
+    if (size > MOST_BYTES)
+      throw new Refusal('too-large', `the ${this.#what} would have ${size} bytes: expected at most ${MOST_BYTES}`)
     try {
       for (const folder of FOLDERS) await this.#makeFolder(folder)
-      await this.#write(join(this.#workspace, this.#name), `${JSON.stringify(keys, undefined, 2)}\n`, {
-        mode,
-        flush: true,
-      })
+      await this.#write(join(this.#workspace, this.#name), text, { mode, flush: true })
     } catch (error) {
       throw this.#asRefusal(error)
     }

@@ -11,7 +11,7 @@ import { inner } from '../capabilities/support.js'
 import { accountWorld, rowsOf, type AccountWorld } from './support.js'
 
 const acme = { provider: 'acme' } as const
-const GROUPS = ['accounts', 'agent', 'agents', 'providers']
+const GROUPS = ['accounts', 'agent', 'agents', 'providers', 'settings']
 
 const world = (t: Test, more: { [field: string]: unknown } = {}) => accountWorld(t, { groups: GROUPS, acme: more })
 

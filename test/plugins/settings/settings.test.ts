@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import t from 'tap'
 import { KERNEL } from '../../../kernel/events.js'
-import type { Settings, SettingsEvents, SettingsGiven } from '../../../plugins/settings/contract.js'
+import type { Rule, Settings, SettingsEvents, SettingsGiven } from '../../../plugins/settings/contract.js'
 import { CurrentSettings, DEFAULTS } from '../../../plugins/settings/current-settings.js'
 import { SettingsFile } from '../../../plugins/settings/settings-file.js'
 import { TEMPORARY } from '../../../sdk/node/files/files.js'
@@ -242,13 +242,13 @@ t.test('a read takes any query', async t => {
 
 t.test('settings are written whole: a key left out takes its default, and a key of no setting stays', async t => {
   const daemon = await daemonWith(t, ['settings'])
-  write(daemon, '{"terseOutput":true,"stableSystemPrompt":true,"rules":[{"id":"a"}]}')
+  write(daemon, '{"terseOutput":true,"stableSystemPrompt":true,"changelogRepos":["a"]}')
   t.same(await daemon.client.call('POST /settings', { agentRetentionDays: 0.5, autoResumeOnRestart: true }), {
     ok: true,
   })
   const now = { ...DEFAULTS, agentRetentionDays: 0.5, autoResumeOnRestart: true }
   t.same(await daemon.client.call('GET /settings'), now)
-  t.same(kept(daemon), { terseOutput: true, stableSystemPrompt: true, rules: [{ id: 'a' }], ...now })
+  t.same(kept(daemon), { terseOutput: true, stableSystemPrompt: true, changelogRepos: ['a'], ...now })
   await daemon.client.call('POST /settings', {})
   t.same(await daemon.client.call('GET /settings'), DEFAULTS)
   t.equal(kept(daemon).terseOutput, true)
@@ -441,8 +441,27 @@ t.test('a full disk and a read-only folder are reported, and leave the settings 
     })
     const current = new CurrentSettings(file, memory(), { warn: () => {} }, what => told.push(what))
     t.match(await refusalOf(() => current.change({ set: { agentRetentionDays: 1 }, by: 'a' })), { status })
+    const rules: Rule[] = [
+      { id: 'a', label: 'A', moment: 'agent.finished', action: { kind: 'verdict', verdict: 'allow' } },
+    ]
+    t.match(await refusalOf(() => current.change({ set: { rules }, by: 'a' })), { status })
     t.same([await current.read(), told], [DEFAULTS, []])
   }
+})
+
+t.test('settings that would not be read again are not written', async t => {
+  const daemon = await daemonWith(t, ['settings'])
+  const { client } = daemon
+  await client.call('POST /settings', { agentRetentionDays: 4 })
+  const rules = Array.from({ length: 50 }, (_, at): Rule => {
+    const when = { paths: Array.from({ length: 20 }, (_, n) => `${n}/${'x'.repeat(900)}`) }
+    return { id: `r${at}`, label: 'R', moment: 'turn.ending', when, action: { kind: 'instruct', text: 'x' } }
+  })
+  t.match(await refusalOf(() => client.call('POST /settings/patch', { set: { rules } })), {
+    status: 413,
+    message: /the settings would have \d+ bytes: expected at most 262144/,
+  })
+  t.same(await client.call('GET /settings'), { ...DEFAULTS, agentRetentionDays: 4 })
 })
 
 t.test('a fault of the moment fails the read and is not taken for an empty file', async t => {
@@ -483,7 +502,7 @@ t.test('other groups get the changed keys and who changed them', async t => {
 
 t.test('changes at once of one key and the others lose none, and none of a key of no setting', async t => {
   const daemon = await daemonWith(t, ['settings'])
-  const foreign = { workspaceMap: true, stableSystemPrompt: true, rules: [{ id: 'a' }] }
+  const foreign = { workspaceMap: true, stableSystemPrompt: true, changelogRepos: ['a'] }
   write(daemon, JSON.stringify({ ...foreign, iqSearch: 'yes' }))
   const { client } = daemon
   const rounds: SettingsGiven[] = Array.from({ length: 20 }, (_, n) => n + 1).flatMap(n => [

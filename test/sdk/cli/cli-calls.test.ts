@@ -116,12 +116,15 @@ t.test('calls are made by group and name, with fields by position, as options an
     (await run('calls', '--names')).out.split('\n').filter(Boolean).join(' '),
     [...new Set(operations.map(each => each.group))].join(' '),
   )
-  t.match((await run('calls', 'settings', '--names')).out, 'get\npatch\nset\n')
+  t.match(
+    (await run('calls', 'settings', '--names')).out,
+    'builtin-prompt\nfirings\nget\nmodels\npatch\nschema\nset\ntest-rules\n',
+  )
 
   const listed = await run('settings', '--help')
   t.match(listed, {
     code: 0,
-    out: /^usage: sandbox settings CALL \[ARGUMENTS\]\n(.*\n)+ {2}get {4}\S.*\.\n {2}patch {2}\S.*\.\n {2}set {4}\S/,
+    out: /^usage: sandbox settings CALL \[ARGUMENTS\]\n(.*\n)+ {2}get +\S.*\.\n(.*\n)* {2}patch +\S.*\.\n(.*\n)* {2}set +\S/,
   })
   t.same(await run('help', 'settings'), listed)
   t.match(await run('help', 'settings', 'get'), { code: 0, out: /^usage: sandbox settings get\n/ })
@@ -143,7 +146,7 @@ t.test('calls are made by group and name, with fields by position, as options an
   })
   t.match(await run('settings', 'gt'), {
     code: 2,
-    err: /^sandbox: expected a call of settings \(get, patch, set\), found gt;/,
+    err: /^sandbox: expected a call of settings \(builtin-prompt, firings, get, .*, test-rules\), found gt;/,
   })
   t.match(await run('calls', 'nope'), { code: 2, err: /^sandbox: expected a group \(accounts, / })
   t.match(await run('nope', 'x'), { code: 2, err: /^sandbox: no verb nope; / })

@@ -1,6 +1,13 @@
 import type { ContentBlock, McpServer } from '@agentclientprotocol/sdk'
 import { withheldBy } from '../../../../sdk/node/access/powers.js'
-import type { SharedProgram, TreeCommand, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
+import {
+  roundMark,
+  type SharedProgram,
+  type TreeCommand,
+  type TurnFailure,
+  type TurnIo,
+  type TurnRequest,
+} from '../adapter.js'
 import type { Frame, PermissionMode, ProviderId, Unenforced } from '../../turn/frames/frames.js'
 import { failed } from '../../tools/tool.js'
 import { TOOLS_PATH, type ToolServers } from '../../tool-server/tool-servers.js'
@@ -279,7 +286,7 @@ class VendorTurn {
         const { budget } = this.#client
         await budget.step()
         if (budget.failure) return failed(budget.failure.message)
-        return this.#io.tool(name, input, `sandbox-tool-${++this.#called}`)
+        return this.#io.tool(name, input, `${roundMark(this.#request)}sandbox-tool-${++this.#called}`)
       },
     })
     const { shared } = this.#places

@@ -20,13 +20,13 @@ const NONE = 'no model is connected: add a server with POST /endpoints, or an ac
 
 /** Serves single answers of connected model servers and accounts, without tools and without a conversation. */
 export const completionCalls = (host: Link): Handlers<CompletionCalls> => ({
-  'agent.completes': async ({ models }) => {
-    const { found, reason } = await candidates(host, models)
+  'agent.completes': async ({ models, role }) => {
+    const { found, reason } = await candidates(host, models, role)
     const [first] = found
     return first ? { available: true, model: keyOf(first) } : { available: false, reason }
   },
-  'agent.complete': async ({ models, system, prompt, timeoutMs }, { signal }) => {
-    const { found, reason } = await candidates(host, models)
+  'agent.complete': async ({ models, role, system, prompt, timeoutMs }, { signal }) => {
+    const { found, reason } = await candidates(host, models, role)
     if (found.length === 0) refuse('dependency', reason)
     const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
     let last = reason
@@ -44,43 +44,19 @@ export const completionCalls = (host: Link): Handlers<CompletionCalls> => ({
 
 const keyOf = ({ provider, model }: Candidate): string => `${provider}:${model}`
 
-/** The models of a list that are connected, or where the list is empty the usual one of each server and account. */
-const candidates = async (host: Link, models: readonly string[]): Promise<{ found: Candidate[]; reason: string }> => {
-  const servers = await serversOf(host)
-  const usual = [...servers.usual, ...(await accountModels(host))]
-  if (models.length === 0) return { found: usual, reason: servers.reason ?? NONE }
-  const found = models.flatMap(key => {
-    const at = key.indexOf(':')
-    const [provider, model] = [key.slice(0, at), key.slice(at + 1)]
-    return at > 0 && usual.some(one => one.provider === provider) ? [{ provider, model }] : []
-  })
-  const named = models.join(', ').slice(0, 300)
-  return { found, reason: `none of ${named} is connected: name endpoint/<id>:<model> or <provider>:<model>` }
-}
-
-/** The usual model of each server that can be used, and why one cannot. */
-const serversOf = async (host: Link): Promise<{ usual: Candidate[]; reason?: string }> => {
-  if (!(await host.serves('endpoints.choices'))) return { usual: [] }
-  const { endpoints } = await host.call('endpoints.choices')
-  const usual = endpoints.flatMap(({ id, ready, default: named, models: [first] }) => {
-    const model = named || first?.id
-    return ready && model ? [{ provider: `${PREFIX}${id}`, model }] : []
-  })
-  const reason = endpoints.find(one => one.reason !== undefined)?.reason
-  return { usual, ...(reason !== undefined && { reason }) }
-}
-
-/** The usual model of each provider with an account that can be used. */
-const accountModels = async (host: Link): Promise<Candidate[]> => {
-  if (!(await host.serves('accounts.standing')) || !(await host.serves('definitions.catalogue'))) return []
-  const { providers } = await host.call('accounts.standing')
-  const ready = providers.filter(one => one.ready === 'yes')
-  return Promise.all(
-    ready.map(async ({ provider }) => {
-      const { default: model } = await host.call('definitions.catalogue', { provider })
-      return { provider, model }
-    }),
-  )
+/** The models that can be used now, in order: those of a list, or where it is empty those of the settings. */
+const candidates = async (
+  host: Link,
+  models: string[],
+  role = 'quickModel',
+): Promise<{ found: readonly Candidate[]; reason: string }> => {
+  if (!(await host.serves('models.ladder'))) return { found: [], reason: 'models are not chosen here: group settings' }
+  const { configured, resolved } = await host.call('models.ladder', { role, models })
+  const found = resolved.filter(({ usable }) => usable)
+  const why = resolved.find(({ reason }) => reason !== undefined)?.reason
+  if (configured.length === 0) return { found, reason: why ?? NONE }
+  const named = configured.join(', ').slice(0, 300)
+  return { found, reason: `none of ${named} is connected and usable now: ${why ?? 'it does not answer'}` }
 }
 
 /** The server of a provider; a credential that was lent for it is given back with `over`. */

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { TurnIo, TurnRequest, UserMessage } from '../adapter.js'
 import type { Frame } from '../../turn/frames/frames.js'
 import type { CallIntent } from './calls.js'
@@ -78,15 +79,20 @@ export class LiveSession {
 
   /** Opens the session; `cutOff`: a restart interrupted an answer, whose beginning is in the log. */
   async open(): Promise<{ readonly cutOff: boolean }> {
-    const { state, sessionId, run, resume } = this.#request
+    const { state, sessionId, run, resume, round } = this.#request
     const saved = isNativeState(state) ? state : undefined
     const known = saved || sessionId === this.#id ? await this.#sessions.read(this.#id) : undefined
     if (known) this.#entries = known
     if (saved && known) return this.#resume(saved)
-    const begun = known?.some(entry => entry.kind === 'words' && entry.run === run) && resume !== undefined
+    const opening = openingWords(this.#request)
+    const isOpening = (entry: SessionEntry) =>
+      entry.kind === 'words'
+      && entry.run === run
+      && (round === undefined || isDeepStrictEqual({ ...opening, n: entry.n }, entry))
+    const begun = known?.some(isOpening) && resume !== undefined
     if (!begun) {
       const before = known ? [] : historyEntries(this.#request)
-      const fresh = [...before, openingWords(this.#request), ...(resume ? doneElsewhere(this.#request) : [])]
+      const fresh = [...before, opening, ...(resume ? doneElsewhere(this.#request) : [])]
       if (known) await this.keep(...fresh)
       else await this.replace(fresh.map((entry, n) => ({ ...entry, n: n + 1 })))
     }

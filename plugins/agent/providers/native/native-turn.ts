@@ -1,4 +1,4 @@
-import type { OfferedTool, SubagentStep, TurnIo, TurnRequest } from '../adapter.js'
+import { roundMark, type OfferedTool, type SubagentStep, type TurnIo, type TurnRequest } from '../adapter.js'
 import type { Frame, ProviderId } from '../../turn/frames/frames.js'
 import type { ModelAnswer } from './answer.js'
 import { ASK_AGAIN, askModel, type AskAgain } from './ask.js'
@@ -204,7 +204,10 @@ export class NativeTurn {
   /** Gives every call an id that no other call of the run has. */
   #numbered(parts: ModelAnswer['parts']): Extract<SessionEntry, { kind: 'answer' }>['parts'] {
     let nth = 0
-    return parts.map(part => (part.kind === 'call' ? { ...part, frame: `n${this.#session.round}.${++nth}` } : part))
+    const mark = roundMark(this.#request)
+    return parts.map(part =>
+      part.kind === 'call' ? { ...part, frame: `${mark}n${this.#session.round}.${++nth}` } : part,
+    )
   }
 
   *#remark({ finish, parts }: ModelAnswer): Generator<Frame> {

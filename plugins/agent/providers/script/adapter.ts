@@ -76,7 +76,8 @@ async function* run(whole: TurnRequest, io: TurnIo): AsyncGenerator<Frame, void>
     const message = 'what this turn saved before the restart cannot be read; send the message again'
     return yield { kind: 'error', message }
   }
-  if (request.state === undefined || request.resume?.reason === 'outage') yield* opening(request)
+  const begins = request.state === undefined && request.round === undefined
+  if (begins || request.resume?.reason === 'outage') yield* opening(request)
   if (request.state === undefined && begunElsewhere) return yield* lost(request)
   const commands = commandsOf(request.words)
   if ('message' in commands) return yield { kind: 'error', ...commands }

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import type { CardDraft, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
+import { roundMark, type CardDraft, type TurnFailure, type TurnIo, type TurnRequest } from '../adapter.js'
 import type { CardReply, Frame, PermissionMode } from '../../turn/frames/frames.js'
 import { INTERRUPTED, Replay, unsaid } from './replay.js'
 import { type Saved, savedOf } from './saved.js'
@@ -253,7 +253,7 @@ export class ScriptContext {
   /** The id of the call that the command in hand makes: the same after a restart. */
   get callId(): string {
     const { at, done } = this.#saved
-    return `c${at + 1}${this.#commands[at]!.times === undefined ? '' : `.${done + 1}`}`
+    return `${roundMark(this.request)}c${at + 1}${this.#commands[at]!.times === undefined ? '' : `.${done + 1}`}`
   }
 
   /** Puts a card up and gives its answer, or the one it had before a restart. */

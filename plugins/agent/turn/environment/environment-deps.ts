@@ -39,6 +39,8 @@ export interface TurnEnvironmentDeps {
   readonly limits: () => Promise<SubagentLimits>
   /** Whether the tools of a turn that starts now name lines by number and hash. */
   readonly lineHashes: () => Promise<boolean>
+  /** The instructions of the settings; undefined: the usual ones. */
+  readonly instructions: () => Promise<string | undefined>
   readonly remembered: Remembered
   readonly anchors: Anchors
   /** The folders that a turn limited to areas reaches. */

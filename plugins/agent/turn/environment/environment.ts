@@ -22,6 +22,8 @@ export interface PreparedTurn {
   readonly allowedTools?: readonly string[]
   /** What the turn's persona gives it; left out: it has none. */
   readonly persona?: TurnPersona
+  /** The instructions of the settings, where the persona says nothing of its own; left out: the usual ones. */
+  readonly instructions?: string
   /** The skills that are offered to it. */
   readonly skills?: readonly TurnSkill[]
   /** The agent folders of extensions, as programs see them. */

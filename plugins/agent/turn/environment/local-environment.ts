@@ -35,6 +35,7 @@ import { turnIo } from '../io.js'
 import { SafetyGate } from '../safety-gate.js'
 import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
 import { ownPlaceOf } from './shared-programs.js'
+import type { TreeCommandAsked } from '../../copies/contract.js'
 import type { ProgramBehindWall } from '../contract.js'
 import { conversationWall } from './conversation-wall.js'
 import { documentsOf } from './documents.js'
@@ -121,6 +122,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const wall = await conversationWall(this.#deps, copyWall, { id, network, ...(persona && { persona }), folders })
     const documents = await documentsOf(workspace, turn.message.document)
     const ownPlace = await ownPlaceOf(wall, id)
+    const instructions = persona?.ownPrompt ? undefined : await this.#deps.instructions()
     return {
       helpers: await this.#deps.limits(),
       lineHashes: await this.#deps.lineHashes(),
@@ -142,6 +144,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       variables: added.variables,
       agentFolders: added.agentFolders,
       ...(persona && { persona }),
+      ...(instructions !== undefined && { instructions }),
       skills,
       ...(folders && { folders }),
       ...(allowedTools && { allowedTools }),
@@ -311,7 +314,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   /** The command that runs a shell command in the tree of a conversation, while no turn has to run. */
-  async checking(conversation: Conversation, command: string): Promise<ProgramBehindWall> {
+  async checking(
+    conversation: Conversation,
+    { command, folder }: Pick<TreeCommandAsked, 'command' | 'folder'>,
+  ): Promise<ProgramBehindWall> {
     const { copies, workspace, host, networks } = this.#deps
     const { id, branch, actsAs, folders: reached } = conversation
     const root = branch ? copies.dir(id) : workspace
@@ -321,7 +327,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       ...{ id, folders, network: await networks.of(id) },
       ...(persona && { persona }),
     })
-    const cwd = join(workspace, relative(root, await this.#start(root, conversation, folders)))
+    const start = folder === undefined ? await this.#start(root, conversation, folders) : await inside(root, folder)
+    const cwd = join(workspace, relative(root, start))
     const { limits: _limits, ...started } = await walled(
       { ...wall, cwd, env: listEnv({ PWD: cwd }) },
       await needProgram('sh'),

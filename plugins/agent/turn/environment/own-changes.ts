@@ -43,20 +43,47 @@ export const showOwnChanges = async (
 ): Promise<void> => {
   if (record.done || entry.fields.harness !== 'vendor-code') return
   try {
-    const before = (await anchors.byRun(conversationId)).get(run)?.repos ?? []
-    const folders = new Map((await copies.repositories()).map(({ repo, dir }) => [repo, dir]))
-    const work = tips.flatMap(({ repo, tip: to, out }): TurnWork[] => {
-      const dir = folders.get(repo)
-      const was = before.find(each => each.repo === repo)
-      const base = repos.find(each => each.repo === repo)?.base
-      if (dir === undefined || was === undefined || out !== undefined) return []
-      const moved = base !== undefined && base !== was.base
-      return [{ dir, path: pathOf(repo), from: was.tip, to, ...(moved && { main: [was.base, base] as const }) }]
-    })
+    const work = await turnWork({ anchors, copies }, { conversationId, run }, repos, tips)
     for (const frame of await ownChanges(work, record.changedFiles)) frames.push(frame)
   } catch (error) {
     log.warn('showing what a program changed by itself failed', { run, error: String(error) })
   }
+}
+
+/** What a turn did in the repositories of its copy, once its work is committed. */
+export const turnWork = async (
+  { anchors, copies }: { readonly anchors: Pick<Anchors, 'byRun'>; readonly copies: Pick<Copies, 'repositories'> },
+  { conversationId, run }: Pick<Turn, 'conversationId' | 'run'>,
+  repos: readonly CopyRepo[],
+  tips: readonly Tip[],
+): Promise<TurnWork[]> => {
+  const before = (await anchors.byRun(conversationId)).get(run)?.repos ?? []
+  const folders = new Map((await copies.repositories()).map(({ repo, dir }) => [repo, dir]))
+  return tips.flatMap(({ repo, tip: to, out }): TurnWork[] => {
+    const dir = folders.get(repo)
+    const was = before.find(each => each.repo === repo)
+    const base = repos.find(each => each.repo === repo)?.base
+    if (dir === undefined || was === undefined || out !== undefined) return []
+    const moved = base !== undefined && base !== was.base
+    return [{ dir, path: pathOf(repo), from: was.tip, to, ...(moved && { main: [was.base, base] as const }) }]
+  })
+}
+
+/** Everything that this work changed, links too, from the root of the workspace. */
+export const changedPaths = async (work: readonly TurnWork[]): Promise<string[]> => {
+  const paths = await Promise.all(
+    work.map(async ({ dir, path: around, from, to, main }) => {
+      const moved = main && new Set(await namesBetween(dir, ...main))
+      return (await namesBetween(dir, from, to)).filter(path => !moved?.has(path)).map(path => join(around, path))
+    }),
+  )
+  return paths.flat()
+}
+
+const namesBetween = async (dir: string, from: string, to: string): Promise<string[]> => {
+  if (from === to) return []
+  const { text } = await git(dir, ['diff-tree', '-r', '-z', '--name-only', '--no-renames', from, to])
+  return text.split('\0').filter(Boolean)
 }
 
 /** What a program changed without a call that shows it, as calls; `shown` are the paths that calls did show. */

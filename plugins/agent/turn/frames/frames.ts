@@ -1,5 +1,6 @@
 import type { Count, Millis, Positive } from '../../../../sdk/types.js'
 import type { tags } from 'typia'
+import type { RuleMoment, RuleRun } from '../../../settings/contract.js'
 import type { Card, CardReply } from '../../cards/card.js'
 import type {
   Command,
@@ -331,6 +332,16 @@ export interface NeedFrame {
   title: string
   status: string
 }
+/** What a standing rule of the settings did. */
+export interface RuleFrame {
+  kind: 'rule'
+  id: string
+  label: string
+  moment: RuleMoment
+  action: RuleRun['action']
+  outcome: RuleRun['outcome']
+  detail?: string
+}
 /** The terminal of the conversation, which people watch and type in. */
 export interface TerminalFrame {
   kind: 'terminal'
@@ -391,6 +402,7 @@ export type Frame =
   | ErrorFrame
   | LandedFrame
   | NeedFrame
+  | RuleFrame
   | TerminalFrame
   | BrowserFrame
   | ApprovalFrame

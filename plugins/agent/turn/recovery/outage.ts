@@ -75,7 +75,7 @@ export const resumableOf = (turn: Turn, now: number): Resumable => {
     entry,
     words,
   } = turn
-  const { attempt, state, unheard = [], outsiders } = entry.fields
+  const { attempt, state, unheard = [], outsiders, round } = entry.fields
   const at = record.failure?.outage?.retryAt
   const failedAt = Math.min(now, at ?? now)
   const left = [
@@ -97,6 +97,7 @@ export const resumableOf = (turn: Turn, now: number): Resumable => {
         tries: tries + 1,
         since,
         ...(state !== undefined && { state }),
+        ...(round && { round }),
         ...(left.length > 0 && { unheard: left }),
       },
     },

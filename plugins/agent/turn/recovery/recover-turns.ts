@@ -56,7 +56,7 @@ export const recoverTurns = async (deps: RecoverTurnsDeps): Promise<void> => {
     ...deps,
     resumes: deps.autoResume,
     sweep: (id, paths) => environment.sweep(conversations.get(id), paths),
-    lands: (id, input) => landing.isRequested(id, input),
+    lands: (id, input) => landing.isPossible(id, input),
   })
   deps.resumes.begin()
   const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)

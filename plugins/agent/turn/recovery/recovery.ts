@@ -28,7 +28,7 @@ export interface RestartDeps {
   readonly endTerminal: (conversationId: string) => void
   /** Tells the budgets what a turn that goes on has used. */
   readonly spent: (turn: Turn) => Promise<void>
-  /** Whether the work of a turn lands automatically. */
+  /** Whether the work of a turn may land automatically. */
   readonly lands: (conversationId: string, input: TurnInput) => boolean
 }
 

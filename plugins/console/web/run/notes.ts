@@ -16,6 +16,7 @@ export interface RunStanding {
 }
 
 const END_WORDS = { failed: 'The turn failed.', stopped: 'The turn was stopped.', interrupted: 'The turn was cut off.' }
+const RULED = { ok: 'done.', failed: 'it does not pass.', allow: 'the work may land.', hold: 'the work waits.' }
 const RESUMED = { restart: 'a restart', outage: 'an outage', auth: 'a new sign-in' }
 /** Frames that create or change rows directly. */
 type RowKind =
@@ -121,6 +122,12 @@ export const FRAME_NOTES: FrameNotes = {
   terminal: ({ session }, run) => run.line('info', `Uses the terminal ${session}`),
   need: ({ status, title }, run) => run.line('info', `Need ${status}: ${title}`),
   approval: ({ status, title }, run) => run.line('info', `Approval ${status}: ${title}`),
+  rule: ({ label, outcome, detail }, run) =>
+    run.line(
+      outcome === 'failed' || outcome === 'hold' ? 'warning' : 'quiet',
+      `Rule “${label}”: ${RULED[outcome]}`,
+      detail ? [{ title: 'What it said', text: detail }] : undefined,
+    ),
   done: ({ reason }, run) => {
     run.end(reason)
     if (reason === 'completed') return

@@ -110,6 +110,20 @@ const restarted: Scene = async ({ t, folder, id }) => {
   return (await framesOf(next.client, id, { run }).all()).map(({ event }) => event)
 }
 
+/** A turn at whose end a rule of the settings says something. */
+const ruled: Scene = async ({ daemon: { client }, id }) => {
+  const rule = {
+    id: 'more',
+    label: 'More',
+    moment: 'turn.ending',
+    action: { kind: 'instruct', text: 'say more' },
+  } as const
+  await client.call('POST /settings/patch', { set: { rules: [rule] } })
+  const frames = await played(client, id, 'say hi')
+  await client.call('POST /settings/patch', { unset: ['rules'] })
+  return frames
+}
+
 /** One script per kind; a new kind needs a line here. */
 const SCENES: { readonly [kind: string]: Scene } = {
   session: script('say hi'),
@@ -162,6 +176,7 @@ const SCENES: { readonly [kind: string]: Scene } = {
   notice: script('say hi', { actsAs: 'nobody' }),
   error: script('fail on purpose'),
   landed: script('write a.txt\n| x', { isolated: true, autoLand: true }),
+  rule: ruled,
   need: script('need information Which region?'),
   approval: script('propose webhook https://example.org\n| News'),
   done: script('stop'),

@@ -1,95 +1,25 @@
 import { useSignal } from '@preact/signals'
-import type { SettingKey, Settings, SettingsGiven } from '../../../../settings/contract.js'
+import type { SettingField, SettingKey, Settings, SettingsGiven } from '../../../../settings/contract.js'
 import { Refusal } from '../../../../../sdk/refusal.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
-import { FaultLine, Loaded, PageFrame } from '../../ui/page.js'
+import { FaultLine, Loaded, PageFrame, Tabs } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
-import { KNOWN_SETTINGS, settingText, settingValue, type KnownSetting } from './known-settings.js'
+import { AutomaticModelsTab } from './automatic-models-tab.js'
+import { settingSections, settingText, settingValue } from './setting-fields.js'
+import { SettingInput } from './setting-input.js'
+import { StandingRulesTab } from './standing-rules-tab.js'
 
-const KEYS = Object.keys(KNOWN_SETTINGS) as SettingKey[]
-const SECTIONS = [...new Set(KEYS.map(key => KNOWN_SETTINGS[key].section))]
+const APPLIES: { readonly [applies in SettingField['applies']]: string } = {
+  now: '',
+  'next-turn': 'Counts from the next turn on.',
+  'next-conversation': 'Counts for the next conversation.',
+}
 
 type Edits = { readonly [key in SettingKey]?: string }
-
-interface SettingFieldProps {
-  readonly name: SettingKey
-  readonly setting: KnownSetting
-  readonly text: string
-  readonly disabled: boolean
-  readonly edit: (text: string) => void
-}
-
-const SettingInput = ({ name, setting: { input, label }, text, disabled, edit }: SettingFieldProps) => {
-  const described = `${name}-about`
-  switch (input.kind) {
-    case 'switch':
-      return (
-        <input
-          class="switch"
-          type="checkbox"
-          aria-label={label}
-          aria-describedby={described}
-          disabled={disabled}
-          checked={text === 'true'}
-          onChange={event => edit(String(event.currentTarget.checked))}
-        />
-      )
-    case 'number':
-      return (
-        <span class="row">
-          <input
-            class="input short"
-            type="number"
-            required
-            aria-label={label}
-            aria-describedby={described}
-            disabled={disabled}
-            min={input.min}
-            max={input.max}
-            value={text}
-            onInput={event => edit(event.currentTarget.value)}
-          />
-          <span class="quiet small">{input.unit}</span>
-        </span>
-      )
-    case 'choice':
-      return (
-        <select
-          class="input"
-          aria-label={label}
-          aria-describedby={described}
-          disabled={disabled}
-          value={text}
-          onChange={event => edit(event.currentTarget.value)}
-        >
-          {input.choices.map(([value, words]) => (
-            <option key={value} value={value}>
-              {words}
-            </option>
-          ))}
-        </select>
-      )
-    case 'lines':
-    case 'pairs':
-      return (
-        <textarea
-          class="input mono"
-          rows={4}
-          aria-label={label}
-          aria-describedby={described}
-          disabled={disabled}
-          placeholder={input.placeholder}
-          spellcheck={false}
-          value={text}
-          onInput={event => edit(event.currentTarget.value)}
-        />
-      )
-  }
-}
 
 /** Saves edited settings, unless one of them was changed elsewhere after they were shown. */
 const patch = async (
@@ -116,16 +46,19 @@ const patch = async (
 
 interface SettingsFormProps {
   readonly settings: Settings
+  readonly fields: readonly SettingField[]
   readonly mayEdit: boolean
 }
 
-const SettingsForm = ({ settings, mayEdit }: SettingsFormProps) => {
+const SettingsForm = ({ settings, fields, mayEdit }: SettingsFormProps) => {
+  const sections = settingSections(fields)
+  const all = new Map(sections.flatMap(([, list]) => list.map(field => [field.key, field] as const)))
   const edits = useSignal<Edits>({})
   /** The value of each edited setting when the person began to edit it. */
   const bases = useSignal<Edits>({})
   const saved = useSignal(false)
   const action = useAction()
-  const editedKeys = () => KEYS.filter(key => edits.value[key] !== undefined)
+  const editedKeys = () => [...all.keys()].filter(key => edits.value[key] !== undefined)
   const edited = editedKeys()
   const clashes = edited.filter(key => bases.value[key] !== settingText(settings[key]))
   const drop = (keys: readonly SettingKey[]) => {
@@ -146,10 +79,8 @@ const SettingsForm = ({ settings, mayEdit }: SettingsFormProps) => {
       // Reads the current values, so that text typed since the last render is saved too.
       const edited = editedKeys()
       if (edited.length === 0) return
-      const entries = edited.map(key => [key, settingValue(KNOWN_SETTINGS[key].input, edits.peek()[key]!)] as const)
-      const usual = entries.filter(
-        ([key, value]) => settingText(value as never) === settingText(KNOWN_SETTINGS[key].usual as never),
-      )
+      const entries = edited.map(key => [key, settingValue(all.get(key)!.type, edits.peek()[key]!)] as const)
+      const usual = entries.filter(([key, value]) => settingText(value) === settingText(all.get(key)!.default))
       const unset = usual.map(([key]) => key)
       // Edited values have the type of their setting, because the form has one kind of input for each.
       const set = Object.fromEntries(entries.filter(([key]) => !unset.includes(key))) as SettingsGiven
@@ -166,26 +97,25 @@ const SettingsForm = ({ settings, mayEdit }: SettingsFormProps) => {
         void save()
       }}
     >
-      {SECTIONS.map(section => (
+      {sections.map(([section, list]) => (
         <section key={section} aria-label={section}>
           <h2>{section}</h2>
           <ul class="items">
-            {KEYS.filter(key => KNOWN_SETTINGS[key].section === section).map(key => {
-              const setting = KNOWN_SETTINGS[key]
+            {list.map(field => {
+              const { key, title, description, changed } = field
               const now = settingText(settings[key])
-              const usual = now === settingText(setting.usual as never)
               return (
                 <li key={key} class="item setting">
                   <div class="item-main">
                     <div class="item-title">
-                      {setting.label}
+                      {title}
                       {edits.value[key] !== undefined && <span class="tag busy">Not saved</span>}
                     </div>
                     <div class="quiet small" id={`${key}-about`}>
-                      {setting.about}
+                      {description} {APPLIES[field.applies]}
                     </div>
                     <div class="quiet small">
-                      {usual ? 'As usual' : 'Set for this sandbox'} · <span class="mono">{key}</span>
+                      {changed ? 'Set for this sandbox' : 'As usual'} · <span class="mono">{key}</span>
                     </div>
                     {clashes.includes(key) && (
                       <p class="notice warn" role="alert">
@@ -198,8 +128,7 @@ const SettingsForm = ({ settings, mayEdit }: SettingsFormProps) => {
                   </div>
                   <div class="setting-input">
                     <SettingInput
-                      name={key}
-                      setting={setting}
+                      field={field}
                       text={edits.value[key] ?? now}
                       disabled={!mayEdit}
                       edit={text => edit(key, text)}
@@ -235,14 +164,37 @@ const SettingsForm = ({ settings, mayEdit }: SettingsFormProps) => {
   )
 }
 
-/** How agents behave in this sandbox. */
-export const SettingsPage = (_: PageProps) => {
+const TABS = [
+  ['all', 'Settings'],
+  ['rules', 'Rules'],
+  ['models', 'Models now'],
+] as const
+
+const FormTab = ({ mayEdit }: { mayEdit: boolean }) => {
   const settings = useQuery('settings', ['settings'], () => askDaemon('GET /settings'))
+  const schema = useQuery('settings-schema', ['settings'], () => askDaemon('GET /settings/schema'))
+  return (
+    <Loaded query={schema}>
+      {({ fields }) => (
+        <Loaded query={settings}>{data => <SettingsForm settings={data} fields={fields} mayEdit={mayEdit} />}</Loaded>
+      )}
+    </Loaded>
+  )
+}
+
+/** How agents behave in this sandbox. */
+export const SettingsPage = ({ rest: [tab = 'all'] }: PageProps) => {
+  const mayEdit = reaches(person.value?.role, 'maintainer')
   return (
     <PageFrame title="Settings">
-      <Loaded query={settings}>
-        {data => <SettingsForm settings={data} mayEdit={reaches(person.value?.role, 'maintainer')} />}
-      </Loaded>
+      <Tabs page="settings" label="Parts of the settings" current={tab} tabs={TABS} />
+      {tab === 'rules' ? (
+        <StandingRulesTab mayEdit={mayEdit} />
+      ) : tab === 'models' ? (
+        <AutomaticModelsTab />
+      ) : (
+        <FormTab mayEdit={mayEdit} />
+      )}
     </PageFrame>
   )
 }

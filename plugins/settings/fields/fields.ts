@@ -1,0 +1,158 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { SettingKey, Settings } from '../contract.js'
+import { DEFAULTS } from '../current-settings.js'
+import type { SettingField } from './contract.js'
+
+type Field = Omit<SettingField, 'key' | 'default' | 'changed'>
+
+/** Every setting that has an effect: one that is left out does not compile. */
+const FIELDS: { readonly [key in SettingKey]: Field } = {
+  agentRetentionDays: {
+    type: 'number',
+    title: 'Archive finished conversations',
+    description: 'Days without activity after which a finished conversation is archived; 0: never.',
+    ...{ min: 0, max: 365, applies: 'now' },
+  },
+  systemPromptMode: {
+    type: 'enum',
+    title: 'Instructions',
+    description:
+      'What every turn starts from, unless its persona brings a prompt. core: the sandbox’s own text. vendor: what an '
+      + 'agent program brings; elsewhere core. custom: the text below, which agent programs get beside their own.',
+    ...{ values: ['core', 'vendor', 'custom'], applies: 'next-turn' },
+  },
+  systemPrompt: {
+    type: 'string',
+    title: 'Custom instructions',
+    description: 'The text of the mode custom; empty: that of core.',
+    ...{ min: 0, max: 20_000, applies: 'next-turn' },
+  },
+  hashlineEdits: {
+    type: 'boolean',
+    title: 'Edit lines by their hashes',
+    description: 'Agents name lines by number and hash, so that an edit of a file that changed meanwhile is refused.',
+    applies: 'next-turn',
+  },
+  skills: {
+    type: 'list',
+    title: 'Skills switched on',
+    description: 'The skills that turns are offered, by name.',
+    ...{ min: 0, max: 200, applies: 'next-turn' },
+  },
+  quickModel: {
+    type: 'list',
+    title: 'Models of small jobs',
+    description:
+      'Tried in order for verdicts of the safety judge and of loops: provider:model. Empty: what is connected, the '
+      + 'cheapest first.',
+    ...{ min: 0, max: 10, applies: 'now' },
+  },
+  agentRunModels: {
+    type: 'list',
+    title: 'Models of runs that start by themselves',
+    description:
+      'Tried in order for new conversations of automations, loops and other automatic runs that name no model: '
+      + 'provider:model. Empty: what any message without a model runs on.',
+    ...{ min: 0, max: 10, applies: 'next-conversation' },
+  },
+  agentRunEffort: {
+    type: 'string',
+    title: 'Effort of these runs',
+    description: 'Such as low, medium or high; empty: the model’s usual one.',
+    ...{ min: 0, max: 40, applies: 'next-conversation' },
+  },
+  rules: {
+    type: 'list',
+    title: 'Rules',
+    description:
+      'Checks, instructions and verdicts at the end of a turn, before a push, and when work may land. Their order '
+      + 'counts. Only rules that were saved through a call are in force.',
+    ...{ min: 0, max: 50, applies: 'now' },
+  },
+  autoResumeOnRestart: {
+    type: 'boolean',
+    title: 'Resume after a restart',
+    description: 'Turns that a restart of the sandbox interrupted go on by themselves.',
+    applies: 'now',
+  },
+  resumeAfterOutage: {
+    type: 'boolean',
+    title: 'Resume after an outage',
+    description: 'A turn that failed because its provider was down is run again once the provider may be back.',
+    applies: 'now',
+  },
+  subagentsAtOnce: {
+    type: 'number',
+    title: 'Subagents at once',
+    description: 'Subagents of one turn that may run at the same time.',
+    ...{ min: 1, max: 200, applies: 'next-turn' },
+  },
+  subagentsPerTurn: {
+    type: 'number',
+    title: 'Subagents of a turn',
+    description: 'Subagents that one turn may start in all.',
+    ...{ min: 1, max: 2000, applies: 'next-turn' },
+  },
+  subagentDepth: {
+    type: 'number',
+    title: 'Depth of subagents',
+    description: 'How deep subagents may start subagents.',
+    ...{ min: 1, max: 10, applies: 'next-turn' },
+  },
+  network: {
+    type: 'enum',
+    title: 'Network of a conversation',
+    description: 'own: a network of its own, connected through the sandbox. shared: the network of this machine.',
+    ...{ values: ['own', 'shared'], applies: 'next-turn' },
+  },
+  networkAllow: {
+    type: 'list',
+    title: 'Also reachable',
+    description:
+      'What conversations reach beside public addresses: host[:port]. localhost:5432 is a port of this machine. Counts '
+      + 'for the next connection.',
+    ...{ min: 0, max: 200, applies: 'now' },
+  },
+  networkOnly: {
+    type: 'boolean',
+    title: 'Reach nothing else',
+    description: 'Conversations reach only what is listed above. Counts for the next connection.',
+    applies: 'now',
+  },
+  admission: {
+    type: 'object',
+    title: 'What may start by itself',
+    description:
+      'For schedule, event (webhooks), listener (messages through extensions) and workspace: allow, hold (wait for a '
+      + 'person) or deny.',
+    applies: 'now',
+  },
+  automationFailureLimit: {
+    type: 'number',
+    title: 'Switch off after failures',
+    description: 'An automation that failed so many times in a row is switched off; 0: never.',
+    ...{ min: 0, max: 20, applies: 'now' },
+  },
+  commandRules: {
+    type: 'object',
+    title: 'Commands of agents',
+    description:
+      'Whether agents may run commands of a class (git.destructive, secrets.access, …): allow, hold or deny.',
+    applies: 'now',
+  },
+  actionRules: {
+    type: 'object',
+    title: 'Sends and posts of agents',
+    description: 'Whether agents may send or post, by provider and type (chat.*): allow, hold or deny.',
+    applies: 'now',
+  },
+}
+
+/** Every setting, and whether its value is the default. */
+export const settingFields = (settings: Settings): SettingField[] =>
+  (Object.keys(FIELDS) as SettingKey[]).map(key => ({
+    key,
+    ...FIELDS[key],
+    default: structuredClone(DEFAULTS[key]),
+    changed: !isDeepStrictEqual(settings[key], DEFAULTS[key]),
+  }))
