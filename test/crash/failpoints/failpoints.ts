@@ -123,7 +123,6 @@ export const OUTBOX_POINTS: readonly string[] = [
   'outbox.noted',
   'outbox.parted',
   'outbox.placed',
-  'outbox.published',
   'outbox.staged',
   'outbox.withdrawn',
 ]
