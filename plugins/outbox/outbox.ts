@@ -166,7 +166,6 @@ export class Outbox {
       const [first] = entry.files
       if (!entry.isFolder && first) first.identity = (await this.#identityOf(first)) ?? first.identity
       await this.book.save(name, { current: entry })
-      failpoint('outbox.published')
     } finally {
       this.#swaps.delete(name)
       resolve()

@@ -34,7 +34,6 @@ const AFTER: { readonly [point: string]: 'old' | 'new' } = {
   'outbox.noted': 'new',
   'outbox.parted': 'new',
   'outbox.placed': 'new',
-  'outbox.published': 'new',
 }
 
 for (const point of OUTBOX_POINTS.filter(name => AFTER[name]))

@@ -124,7 +124,7 @@ const FIELDS: { readonly [key in SettingKey]: Field } = {
     title: 'What may start by itself',
     description:
       'For schedule, event (webhooks), listener (messages through extensions) and workspace: allow, hold (wait for a '
-      + 'person) or deny.',
+      + 'person) or deny. For workflow (gates of workflows): allow or deny.',
     applies: 'now',
   },
   automationFailureLimit: {

@@ -33,7 +33,7 @@ export class Reduction {
     const named = [publicPages.url, previews.zone].flatMap(url => (url === undefined ? [] : [new URL(url).host]))
     const all = [...hosts, ...named, ...(publicPages.host === undefined ? [] : [publicPages.host])].map(literal)
     // Previews are below the zone, or below localhost.
-    const host = `(?:[\\w-]+\\.)*(?:${[...all, 'localhost:\\d+'].join('|')})`
+    const host = `(?:(?:[\\w-]+\\.)*(?:${all.join('|')})|(?:[\\w-]+\\.)+localhost:\\d+)`
     this.#addresses = new RegExp(`(?:https?|wss?):\\/\\/${host}(?![\\w:-]|\\.[\\w-])[^\\s"'<>)\\]]*`, 'gi')
   }
 

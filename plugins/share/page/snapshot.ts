@@ -75,7 +75,7 @@ export const snapshotOf = async (
 
 const hostsOf = async (host: Pick<Host, 'call'>): Promise<string[]> => {
   const { listeners } = await host.call('kernel.listeners')
-  return listeners.flatMap(({ host: name, port }) => [`${name}:${port}`, `127.0.0.1:${port}`])
+  return listeners.flatMap(({ host: name, port }) => [name, '127.0.0.1', 'localhost'].map(each => `${each}:${port}`))
 }
 
 const pageHtml = (title: string, rows: string): string =>

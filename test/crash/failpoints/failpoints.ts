@@ -131,7 +131,6 @@ export const OUTBOX_POINTS: readonly string[] = [
   'outbox.noted',
   'outbox.parted',
   'outbox.placed',
-  'outbox.published',
   'outbox.staged',
   'outbox.withdrawn',
 ]

@@ -50,6 +50,7 @@ t.test('addresses and folders of the sandbox, keys and values are replaced', asy
     ['https://port-3000-abc.previews.example.org/x', '[address]'],
     ['https://files.example.org/p/abc', '[address]'],
     ['ws://127.0.0.1:8787/events', '[address]'],
+    ['http://localhost:3000/app', 'http://localhost:3000/app'],
     ['https://box.example.org.evil.example/', 'https://box.example.org.evil.example/'],
     ['/srv/box/work/src/a.ts', '~/src/a.ts'],
     ['/srv/box/work2/a.ts', '/srv/box/work2/a.ts'],
