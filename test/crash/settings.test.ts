@@ -19,7 +19,7 @@ const check = (command: string): Rule => ({
   ...{ id: 'check', label: 'Check', moment: 'push.starting', action: { kind: 'command', command } },
 })
 
-t.test('a push whose check a kill interrupts sends nothing, and leaves no check behind', async t => {
+t.test('a kill in the check of a push and in a round of a turn loses neither', async t => {
   const where = whereFor(t, folderOf(t))
   const server = await gitServer(t, folderOf(t))
   const at = join(where.workspace, 'app')
@@ -29,43 +29,44 @@ t.test('a push whose check a kill interrupts sends nothing, and leaves no check 
   const repo = 'app'
   const daemon = await spawnDaemon(t, where)
   const { once } = daemon
+  const save = (client: typeof once, ...rules: Rule[]) => client.call('POST /settings/patch', { set: { rules } })
   await once.call('POST /git/{repo}/remotes', { repo, name: 'origin', url: `${server.url}/app.git` })
   put(at, { f: '2\n' })
   const mine = commitAll(at, 'second')
-  await once.call('POST /settings/patch', { set: { rules: [check('exit 1')] } })
+  await save(once, check('exit 1'))
   t.match(await once.call('POST /git/{repo}/push', { repo }), { ok: false, code: 'rejected' })
-  await once.call('POST /settings/patch', { set: { rules: [check('touch began; sleep 765432')] } })
+  const text = 'append n.txt\n| one\nwait 700\nappend n.txt\n| two\nsay over'
+  const more: Rule = { id: 'more', label: 'More', moment: 'turn.ending', action: { kind: 'instruct', text } }
+  await save(once, check('touch began; sleep 765432'), more)
+  await once.call('POST /settings/patch', { set: { autoResumeOnRestart: true } })
   const pushing = once.call('POST /git/{repo}/push', { repo }).catch(() => {})
   await until(() => existsSync(join(at, 'began')))
-  await daemon.kill9()
-  await pushing
-  const again = await spawnDaemon(t, where)
-  const { client } = again
-  t.not(inGit(bare, 'rev-parse', 'main').trim(), mine)
-  t.match(await client.call('GET /settings/rule-firings'), exactly({ id: 'check', count: 1, outcome: 'blocked' }))
-  const left = async () =>
-    (await client.call('GET /system/terminals')).sessions.some(({ name, running }) => name === 'job-checks' && running)
-  await until(async () => !(await left()))
-  await client.call('POST /settings/patch', { set: { rules: [check('true')] } })
-  t.match(await client.call('POST /git/{repo}/push', { repo }), { ok: true })
-  t.equal(inGit(bare, 'rev-parse', 'main').trim(), mine)
-})
-
-t.test('a turn that is killed in a round of a rule goes on in that round', async t => {
-  const where = whereFor(t, folderOf(t))
-  const daemon = await spawnDaemon(t, where)
-  const text = 'append n.txt\n| one\nwait 700\nappend n.txt\n| two\nsay over'
-  const rule: Rule = { id: 'more', label: 'More', moment: 'turn.ending', action: { kind: 'instruct', text } }
-  await daemon.once.call('POST /settings/patch', { set: { rules: [rule], autoResumeOnRestart: true } })
-  const { run } = await daemon.once.call('POST /agent', { conversationId: 'c', prompt: 'append n.txt\n| first' })
-  const lines = () =>
-    existsSync(join(where.workspace, 'n.txt')) ? readFileSync(join(where.workspace, 'n.txt'), 'utf8').split('\n') : []
+  const { run } = await once.call('POST /agent', { conversationId: 'c', prompt: 'append n.txt\n| first' })
+  const notes = join(where.workspace, 'n.txt')
+  const lines = () => (existsSync(notes) ? readFileSync(notes, 'utf8').split('\n') : [])
   await until(() => lines().includes('one'))
   await daemon.kill9()
+  await pushing
+
   const { client } = await spawnDaemon(t, where)
-  const frames = (await framesOf(client, 'c', { run }).all()).map(({ event }) => event)
-  t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
-  t.same(lines(), ['first', 'one', 'two', ''])
-  t.equal(frames.filter(({ kind }) => kind === 'steer').length, 1)
-  t.match(await client.call('GET /settings/rule-firings'), exactly({ id: 'more', count: 1 }))
+  await t.test('the push sent nothing, and no check is left behind', async t => {
+    t.not(inGit(bare, 'rev-parse', 'main').trim(), mine)
+    const left = ({ name, running }: { name: string; running: boolean }) => name === 'job-checks' && running
+    await until(async () => !(await client.call('GET /system/terminals')).sessions.some(left))
+  })
+  await t.test('the turn goes on in its round', async t => {
+    const frames = (await framesOf(client, 'c', { run }).all()).map(({ event }) => event)
+    t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
+    t.same(lines(), ['first', 'one', 'two', ''])
+    t.equal(frames.filter(({ kind }) => kind === 'steer').length, 1)
+  })
+  await t.test('firings are kept, and the push arrives', async t => {
+    t.match(
+      await client.call('GET /settings/rule-firings'),
+      exactly({ id: 'more', count: 1 }, { id: 'check', count: 1, outcome: 'blocked' }),
+    )
+    await save(client, check('true'))
+    t.match(await client.call('POST /git/{repo}/push', { repo }), { ok: true })
+    t.equal(inGit(bare, 'rev-parse', 'main').trim(), mine)
+  })
 })

@@ -75,9 +75,9 @@ t.test('a command that fails stops the push, and the push arrives once it succee
 
 t.test('a command that takes too long is ended and counts as failed', async t => {
   const before = there()
-  await save(check('sleep 987654; true', { timeoutMs: 700 }))
+  await save(check('sleep 987654; true', { timeoutMs: 300 }))
   commit('b.txt')
-  t.match(await push(), { ok: false, reason: /did not end within 700 ms/ })
+  t.match(await push(), { ok: false, reason: /did not end within 300 ms/ })
   t.equal(there(), before)
   t.match(ran().at(-1), { outcome: 'failed', timedOut: true })
   await until(() => !runs('987654'))
