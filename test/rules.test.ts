@@ -496,8 +496,8 @@ const NAMED = [
   /^sdk\/(?:extension\.ts names \.\.\/plugins\/extensions\/contract\.js|examples\/\S+ names [A-Z]+ \/\S+), /,
   // An operation of the process of an extension, named as a call is.
   /^sdk\/node\/extension\/\S+ names settings\.get, /,
-  // Calls that a library makes for the group that uses it: to record, to notify, to ask for reach, to read stored secrets,
-  // to find the tree of a conversation.
+  // Calls that a library makes for the group that uses it: to record, to notify, to ask for reach, to read stored
+  // secrets, to find the tree of a conversation.
   /^sdk\/node\/record\/record\.ts names activity\.record, /,
   /^sdk\/node\/push\/send-push\.ts names push\.send, /,
   /^sdk\/node\/programs\/(?:previews|work-sessions)\.ts names (?:preview|terminals)\.\w+, /,

@@ -1,4 +1,5 @@
 import type { Caller, Contract, Host } from '../../sdk/index.js'
+import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { record } from '../../sdk/node/record/record.js'
 import { Accounts } from './accounts.js'
 import { accountsContract, type AccountsCalls } from './contract.js'
@@ -18,8 +19,7 @@ export const activate = async (host: Host): Promise<void> => {
   const accounts = new Accounts(host)
   await accounts.load()
   const failed = (error: unknown) => host.log.warn('looking after accounts failed', { error: String(error) })
-  const timer = setInterval(() => void accounts.tick().catch(failed), TICK_MS).unref()
-  host.signal.addEventListener('abort', () => clearInterval(timer), { once: true })
+  repeat(host, TICK_MS, 'looking after accounts', () => accounts.tick())
   host.on('daemon.ready', () => void accounts.tick().catch(failed))
   host.on('provider.refused', met => void accounts.refused(met).catch(failed))
   host.on('provider.answered', ({ provider, account }) => void accounts.answered(provider, account).catch(failed))

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import type { Contract, Host } from '../../sdk/index.js'
+import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { askReach, accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { ControlGroups } from '../../sdk/node/limits/cgroup.js'
@@ -339,12 +340,9 @@ export const activate = async (host: Host): Promise<void> => {
       spent: turn => reportSpent(host, turn, conversations.find(turn.conversationId)?.actsAs),
     }),
   )
-  const sweeper = setInterval(() => {
-    Promise.all([sweep({ engine, conversations, journal }), archive.sweep(), files.sweep()]).catch(error =>
-      log.warn('removing old frames, subagents and unsent files failed', { error: String(error) }),
-    )
-  }, SWEEP_MS).unref()
-  host.signal.addEventListener('abort', () => clearInterval(sweeper), { once: true })
+  repeat(host, SWEEP_MS, 'removing old frames, subagents and unsent files', () =>
+    Promise.all([sweep({ engine, conversations, journal }), archive.sweep(), files.sweep()]),
+  )
   // Prepared after a turn, so that the next private copy is ready at once.
   host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && environment.warm()))
   showNeeds(host, engine)

@@ -1,4 +1,5 @@
 import type { Contract, Host } from '../../sdk/index.js'
+import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { placesOfConversation } from '../../sdk/node/access/conversation-reach.js'
 import { WorkspacePaths } from '../../sdk/node/files/workspace-paths.js'
 import { sendPush } from '../../sdk/node/push/send-push.js'
@@ -37,9 +38,8 @@ export const activate = async (host: Host): Promise<void> => {
   await queue.load()
 
   host.on('daemon.ready', () => void queue.resume().catch(failed('going on with approvals')))
-  const sweeper = setInterval(() => void queue.sweep().catch(failed('removing old approvals')), SWEEP_MS).unref()
+  repeat(host, SWEEP_MS, 'removing old approvals', () => queue.sweep())
   host.stopping(async () => {
-    clearInterval(sweeper)
     queue.stop()
   })
   await host.serve(approvalsContract, approvalsCalls({ host, queue, copies }))

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Contract, Host } from '../../sdk/index.js'
+import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { placesOfConversation } from '../../sdk/node/access/conversation-reach.js'
 import { WorkspacePaths } from '../../sdk/node/files/workspace-paths.js'
 import { cardsOf, needsCalls, stateOf } from './calls.js'
@@ -56,9 +57,8 @@ export const activate = async (host: Host): Promise<void> => {
     }
     void begin().catch(failed('going on with what was given'))
   })
-  const sweeper = setInterval(() => void needs.sweep().catch(failed('removing old needs')), SWEEP_MS).unref()
+  repeat(host, SWEEP_MS, 'removing old needs', () => needs.sweep())
   host.stopping(async () => {
-    clearInterval(sweeper)
     needs.stop()
   })
 

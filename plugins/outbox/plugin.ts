@@ -1,4 +1,5 @@
 import type { Contract, Host } from '../../sdk/index.js'
+import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { CurrentMasker } from '../../sdk/node/access/value-masker.js'
 import { record } from '../../sdk/node/record/record.js'
 import { outboxCalls } from './calls.js'
@@ -53,10 +54,9 @@ export const activate = async (host: Host): Promise<void> => {
       await record(host, { type: 'outbox.expired', extra: { path: name }, actor: 'sandbox:outbox' })
     }
   }
-  const sweeper = setInterval(() => void sweep().catch(failed('looking for expired files')), SWEEP_MS).unref()
+  repeat(host, SWEEP_MS, 'looking for expired files', sweep)
   host.boot('Outbox', () => outbox.recover())
   host.stopping(async () => {
-    clearInterval(sweeper)
     await book.keepOpened()
   })
 

@@ -1,4 +1,5 @@
 import { Refusal, type Contract, type Host } from '../../sdk/index.js'
+import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { CurrentMasker } from '../../sdk/node/access/value-masker.js'
 import { record } from '../../sdk/node/record/record.js'
 import { shareCalls } from './calls.js'
@@ -49,9 +50,8 @@ export const activate = async (host: Host): Promise<void> => {
     'conversation.gone',
     ({ conversationId, how }) => void (how === 'purged' && purged(conversationId).catch(failed('removing shares'))),
   )
-  const sweeper = setInterval(() => void sweep().catch(failed('looking for expired shares')), SWEEP_MS).unref()
+  repeat(host, SWEEP_MS, 'looking for expired shares', sweep)
   host.stopping(async () => {
-    clearInterval(sweeper)
     await shares.keepOpened()
   })
   await host.serve(shareContract, shareCalls({ host, shares, secrets: new CurrentMasker(host), published }))

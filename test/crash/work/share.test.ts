@@ -1,10 +1,10 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { spawnDaemon, type RunningDaemon } from '../support/daemon.js'
-import { askPage, pathOfUrl } from '../plugins/outbox/support.js'
-import { runTurn } from '../support/turns.js'
-import { dies, whereIn, type Where } from './failpoints/failpoints.js'
+import { spawnDaemon, type RunningDaemon } from '../../support/daemon.js'
+import { askPage, pathOfUrl } from '../../plugins/outbox/support.js'
+import { runTurn } from '../../support/turns.js'
+import { dies, whereIn, type Where } from '../failpoints/failpoints.js'
 
 const ASKED = { conversationId: 'c', title: 'T', detail: 'messages' } as const
 

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { SHOWN_SERVER } from '../support/servers/shown-servers.js'
-import { endTerminals, spawnDaemon } from '../support/daemon.js'
-import { dies, PANELS_POINTS, whereIn } from './failpoints/failpoints.js'
+import { SHOWN_SERVER } from '../../support/servers/shown-servers.js'
+import { endTerminals, spawnDaemon } from '../../support/daemon.js'
+import { dies, PANELS_POINTS, whereIn } from '../failpoints/failpoints.js'
 
 const FILES = {
   'package.json': JSON.stringify({

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { spawnDaemon } from '../support/daemon.js'
-import { dies, PUSH_POINTS, whereIn } from './failpoints/failpoints.js'
+import { spawnDaemon } from '../../support/daemon.js'
+import { dies, PUSH_POINTS, whereIn } from '../failpoints/failpoints.js'
 
 // An address for documentation (RFC 5737): it is looked at, and never asked.
 const DEVICE = {

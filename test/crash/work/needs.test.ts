@@ -1,7 +1,7 @@
 import t from 'tap'
-import { spawnDaemon } from '../support/daemon.js'
-import { framesOf, runTurn } from '../support/turns.js'
-import { dies, NEEDS_POINTS, whereIn } from './failpoints/failpoints.js'
+import { spawnDaemon } from '../../support/daemon.js'
+import { framesOf, runTurn } from '../../support/turns.js'
+import { dies, NEEDS_POINTS, whereIn } from '../failpoints/failpoints.js'
 
 for (const point of NEEDS_POINTS)
   void t.test(`a conversation goes on exactly once if the daemon is killed at ${point}`, async t => {

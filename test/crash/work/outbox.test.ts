@@ -1,9 +1,9 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { spawnDaemon } from '../support/daemon.js'
-import { askPage, pathOfUrl } from '../plugins/outbox/support.js'
-import { dies, OUTBOX_POINTS, whereIn, type Where } from './failpoints/failpoints.js'
+import { spawnDaemon } from '../../support/daemon.js'
+import { askPage, pathOfUrl } from '../../plugins/outbox/support.js'
+import { dies, OUTBOX_POINTS, whereIn, type Where } from '../failpoints/failpoints.js'
 
 /** Writes a folder in which every file says which one it is of. */
 const makeTree = ({ workspace }: Where, files: number, word: string): void => {

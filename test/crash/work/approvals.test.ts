@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
-import type { Client } from '../../sdk/client.js'
-import { hookServer, itemIn } from '../plugins/approvals/support.js'
-import { spawnDaemon } from '../support/daemon.js'
-import { exactly } from '../support/lists.js'
-import { APPROVALS_POINTS, dies, whereIn } from './failpoints/failpoints.js'
+import type { Client } from '../../../sdk/client.js'
+import { hookServer, itemIn } from '../../plugins/approvals/support.js'
+import { spawnDaemon } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
+import { APPROVALS_POINTS, dies, whereIn } from '../failpoints/failpoints.js'
 
 const hooked = async (t: Test) => ({ hook: await hookServer(t), where: whereIn(t) })
 

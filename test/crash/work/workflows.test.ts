@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import type { GateVerdict } from '../../plugins/workflows/contract.js'
-import { judgeOf, runEnd, runUntil, stepIn, stepOf, workflowOf } from '../plugins/workflows/support.js'
-import { exactly } from '../support/lists.js'
-import { spawnDaemon, type RunningDaemon } from '../support/daemon.js'
-import { runningCommands } from '../support/running-commands.js'
-import { dies, whereIn, WORKFLOWS_POINTS } from './failpoints/failpoints.js'
+import type { GateVerdict } from '../../../plugins/workflows/contract.js'
+import { judgeOf, runEnd, runUntil, stepIn, stepOf, workflowOf } from '../../plugins/workflows/support.js'
+import { exactly } from '../../support/lists.js'
+import { spawnDaemon, type RunningDaemon } from '../../support/daemon.js'
+import { runningCommands } from '../../support/running-commands.js'
+import { dies, whereIn, WORKFLOWS_POINTS } from '../failpoints/failpoints.js'
 
 const CHAIN = workflowOf(
   'chain',

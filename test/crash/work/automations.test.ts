@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { WebhookFired } from '../../plugins/automations/contract.js'
-import { automation, settled, until } from '../support/automations.js'
-import { exactly } from '../support/lists.js'
-import { spawnDaemon } from '../support/daemon.js'
-import { framesOf } from '../support/turns.js'
-import { dies, whereIn, type Where } from './failpoints/failpoints.js'
+import type { WebhookFired } from '../../../plugins/automations/contract.js'
+import { automation, settled, until } from '../../support/automations.js'
+import { exactly } from '../../support/lists.js'
+import { spawnDaemon } from '../../support/daemon.js'
+import { framesOf } from '../../support/turns.js'
+import { dies, whereIn, type Where } from '../failpoints/failpoints.js'
 
 const HOOK = { kind: 'event' } as const
 
