@@ -125,7 +125,7 @@ export const activate = async (host: Host): Promise<void> => {
     const repository =
       lookAt(refs, checkout, branch)
       ?? (checkout.main === undefined
-        ? refuse('not-found', `the workspace has no repository ${repo}`)
+        ? refuse('not-found', `the workspace has no repository ${JSON.stringify(repo.slice(0, 200))}`)
         : refuse('conflict', `the branch ${branch} of ${id} is gone from ${repo}, so there is nothing to compare`))
     try {
       return await scratchRepos.with(

@@ -34,7 +34,7 @@ export const serverHeaders = (field: string, value = ''): { [name: string]: stri
     linesOf(value).map((line, at) => {
       const [, name = '', content = ''] = HEADER.exec(line) ?? []
       if (!name || /[\0\x7f]/.test(content))
-        return refuse('invalid', `config.${field}: expected Name: value in line ${at + 1}`)
+        return refuse('invalid', `config.${field}: expected Name: value in line ${at + 1}, found no such pair`)
       if (OWN_HEADERS.test(name)) return refuse('invalid', `config.${field}: ${name} is set by the connection itself`)
       return [name.toLowerCase(), content] as const
     }),

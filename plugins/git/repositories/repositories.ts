@@ -74,7 +74,7 @@ export class Repositories {
   /** Opens a repository for a caller; refuses one that is unknown, outside, or leads elsewhere. */
   async open(repo: string, caller: Caller): Promise<OpenRepo> {
     const opened = this.tryOpen(repo, await this.viewOf(caller))
-    if (!opened) return refuse('not-found', `the workspace has no repository ${repo.slice(0, 200)}`)
+    if (!opened) return refuse('not-found', `the workspace has no repository ${JSON.stringify(repo.slice(0, 200))}`)
     return 'error' in opened ? refuse('unprocessable', `${repo} cannot be read: ${opened.error}`) : opened
   }
 

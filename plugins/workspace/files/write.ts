@@ -21,7 +21,7 @@ export interface FileToWrite {
 /** The bytes of a text in its encoding. */
 export const bytesOfText = (content: string, encoding: 'utf8' | 'base64'): Buffer => {
   const wrong = (expected: string): never =>
-    refuse('invalid', `content: expected ${expected}`, { errors: [{ path: 'content', expected }] })
+    refuse('invalid', `content: expected ${expected}, found another text`, { errors: [{ path: 'content', expected }] })
   if (encoding === 'base64') {
     const bytes = Buffer.from(content, 'base64')
     return bytes.toString('base64') === content ? bytes : wrong('base64 with its padding (RFC 4648, section 4)')

@@ -18,7 +18,7 @@ const PLANTED = ['zirkonia', 'quartzite', 'feldspar'] as const
 const [NAME, CONTENT, PERSON] = PLANTED
 const WORDS = new RegExp(PLANTED.join('|'), 'i')
 const SEED = Number(process.env.SANDBOX_PROPERTY_SEED ?? 20_261)
-const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? 20)
+const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? 40)
 
 const FILES = {
   'README.md': `# ${CONTENT}\n`,

@@ -61,7 +61,8 @@ export const imageOf = (data: string, streams: Streams): Found[] => {
         conversation,
         attempt,
         cards,
-        lands: input.autoLand === true,
+        // Unless its message says so, the rules of the settings decide, once the daemon is ready.
+        lands: input.autoLand !== false,
         reason: done?.kind === 'done' ? done.reason : ending,
         expected:
           done || ending ? 'over' : stopping ? 'stopped' : parked.length ? (cards.length ? 'parked' : 'open') : 'open',

@@ -26,9 +26,10 @@ const walled = { skip: noWall((await wallKind()) !== 'none') }
 
 t.test('the repositories are the root and those nested in it, never an outer one', async t => {
   const { copies, workspace } = place(t, true)
+  const inner = join(workspace, 'clients/foo bar')
   t.same(await copies.repositories(), [
-    { repo: 'root', dir: workspace },
-    { repo: 'clients/foo bar', dir: join(workspace, 'clients/foo bar') },
+    { repo: 'root', dir: workspace, head: git(workspace, 'rev-parse', 'HEAD') },
+    { repo: 'clients/foo bar', dir: inner, head: git(inner, 'rev-parse', 'HEAD') },
   ])
   const around = realpathSync(t.testdir({ in: { sub: {} }, data: {} }))
   git(around, 'init', '-q')
