@@ -4,6 +4,7 @@ import t from 'tap'
 import { withChromium } from '../../../support/browser/browser.js'
 import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../../support/browser/console.js'
 import { daemonWith, folderOf } from '../../../support/daemon.js'
+import { framesOf } from '../../../support/turns.js'
 import { startAccountServer } from '../../../support/servers/account-server.js'
 
 t.test('accounts in the console', withChromium(), async t => {
@@ -86,6 +87,7 @@ t.test('accounts in the console', withChromium(), async t => {
     const tab = await ownerTab(browser, daemon, '#/new')
     const { page } = tab
     await page.getByLabel('What should the agent do?').fill('hello')
+    await page.getByLabel(/^Work in a private copy/).uncheck()
     await page.getByText('More', { exact: true }).last().click()
     const model = page.getByLabel('Model')
     const offered = model.locator('optgroup[label="ACME"] option').first()
@@ -96,8 +98,12 @@ t.test('accounts in the console', withChromium(), async t => {
     const sent = page.waitForRequest(request => request.url().endsWith('/agent') && request.method() === 'POST')
     await page.getByRole('button', { name: 'Start' }).click()
     const bob = (await rows()).find(({ label }) => label === 'bob@example.org')!
-    t.match((await sent).postDataJSON(), { agent: 'acme', account: bob.id })
+    const asked = (await sent).postDataJSON() as { conversationId: string }
+    t.match(asked, { agent: 'acme', account: bob.id })
     await page.getByRole('heading', { name: 'hello' }).waitFor()
+    // The daemon does not stop in the middle of it.
+    await daemon.client.call('POST /agent/stop', { conversationId: asked.conversationId })
+    await framesOf(daemon.client, asked.conversationId).until(({ kind }) => kind === 'done')
     await endJourney(t, tab)
   })
 
