@@ -60,7 +60,7 @@ export class Devices {
     return this.#all.get(id)?.person === person
   }
 
-  /** Registers a device for a person, whoever had it before. */
+  /** Registers a device for a person; it is no longer that of another. */
   add(person: string, channel: PushChannel): Promise<void> {
     return this.#changes.with('', async () => {
       const id = deviceIdOf(channel)

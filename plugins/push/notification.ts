@@ -13,7 +13,6 @@ export interface DeviceNotification {
   readonly requireInteraction?: true
 }
 
-const MOST_TITLE = 80
 const MOST_BODY = 200
 const TITLES: { readonly [moment in PushMoment]: string } = {
   finished: 'A turn finished',
@@ -36,7 +35,7 @@ export const notificationOf = (message: PushMessage): DeviceNotification | undef
       ? `/?conversation=${encodeURIComponent(id)}`
       : `/?approval=${encodeURIComponent(approvalId)}`
   return {
-    title: cutAtWord(TITLES[moment], MOST_TITLE),
+    title: TITLES[moment],
     body: cutAtWord(text, MOST_BODY),
     ...{ url, tag: `${TAGS[moment]}-${id}` },
     ...(moment !== 'finished' && { requireInteraction: true as const }),

@@ -1,6 +1,9 @@
 const KEYS = 10_000
 
-/** Counts failures by key in a sliding window. Memory is bounded: the least recently used keys are dropped first. */
+/**
+ * Counts failures, or what else is limited, by key in a sliding window. Memory is bounded: the least recently used keys
+ * are dropped first.
+ */
 export class Failures {
   readonly #limit: number
   readonly #window: number
