@@ -58,9 +58,9 @@ export const panelsCalls = (host: Host, panels: Panels): Handlers<PanelsCalls> =
       const path = await repoFolder(tree, repo)
       if (accessTo(tree.reach, path) === undefined) refuse('not-found', `no repository is named ${repo.slice(0, 200)}`)
       const repos = await reposOf(tree, context)
-      const read = async () => panels.panelAt(tree, path, repos, await panels.see())
-      if (wait === undefined) return read()
-      return waiting(context.caller, () => panels.wait(read, wait, waitMs, context.signal))
+      const live = async () => panels.liveAt(path, repos, await panels.see())
+      if (wait !== undefined) await waiting(context.caller, () => panels.wait(live, wait, waitMs, context.signal))
+      return panels.panelAt(tree, path, repos, await panels.see())
     },
     'POST /panels/{repo}/start': async ({ repo, restart = false }, context) => {
       const tree = await treeOf(context)

@@ -42,9 +42,11 @@ const manifestIn = async (tree: PathTree, folder: string): Promise<PackageManife
 const hasDev = (manifest: PackageManifest | undefined): boolean =>
   typeof manifest?.scripts?.dev === 'string' && manifest.scripts.dev.trim() !== ''
 
+const operatorOf = (repo: string): string => below(repo, 'operator')
+
 /** The folder whose `dev` script is the development server of a repository; undefined: it has none. */
 export const panelFolder = async (tree: PathTree, repo: string): Promise<string | undefined> => {
-  for (const folder of [below(repo, 'operator'), repo]) if (hasDev(await manifestIn(tree, folder))) return folder
+  for (const folder of [operatorOf(repo), repo]) if (hasDev(await manifestIn(tree, folder))) return folder
   return undefined
 }
 
@@ -55,7 +57,7 @@ export const panelFactsOf = async (tree: PathTree, repo: string): Promise<PanelF
   const names = entries.map(({ name }) => name)
   const manifest = await manifestIn(tree, repo)
   const uses = Object.keys({ ...manifest?.dependencies, ...manifest?.devDependencies })
-  const hasPanel = (await panelFolder(tree, repo)) !== undefined
+  const hasPanel = hasDev(manifest) || hasDev(await manifestIn(tree, operatorOf(repo)))
   const desiredState = folders.has('desired-state')
   const role = desiredState
     ? 'desired-state'

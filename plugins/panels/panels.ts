@@ -16,7 +16,7 @@ import {
 } from '../../sdk/node/programs/work-sessions.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { Panel } from './contract.js'
-import { panelFactsOf, panelFolder } from './facts.js'
+import { panelFactsOf, panelFolder, type PanelFacts } from './facts.js'
 import type { PanelListener, PanelServers } from './servers.js'
 
 /** A panel that somebody started. */
@@ -28,6 +28,9 @@ interface StartedPanel {
 interface PanelBook {
   readonly panels: { readonly [path: string]: StartedPanel }
 }
+
+/** Whether a panel runs and answers, without what the files of its repository say. */
+export type LivePanel = Omit<Panel, keyof PanelFacts>
 
 /** What is known of the machine at one moment. */
 export interface SeenServers {
@@ -60,7 +63,9 @@ export class Panels {
   }
 
   static async open(host: Host, servers: PanelServers): Promise<Panels> {
-    return new Panels(host, servers, await Kept.open<PanelBook>(host.files, 'panels', { panels: {} }))
+    const panels = new Panels(host, servers, await Kept.open<PanelBook>(host.files, 'panels', { panels: {} }))
+    host.signal.addEventListener('abort', () => panels.#rest(), { once: true })
+    return panels
   }
 
   /** Looks after the panels that the last daemon left running. */
@@ -77,12 +82,12 @@ export class Panels {
   }
 
   /** The panel of a repository; `nested` are the repositories below it, whose servers are theirs. */
-  async panelAt(
-    tree: PathTree,
-    path: string,
-    nested: readonly string[],
-    { sessions, listeners }: SeenServers,
-  ): Promise<Panel> {
+  async panelAt(tree: PathTree, path: string, nested: readonly string[], seen: SeenServers): Promise<Panel> {
+    return { ...(await this.liveAt(path, nested, seen)), ...(await panelFactsOf(tree, path)) }
+  }
+
+  /** The same without what its files say. */
+  async liveAt(path: string, nested: readonly string[], { sessions, listeners }: SeenServers): Promise<LivePanel> {
     const session = this.#sessionAt(path, sessions)
     const own = session && serverOfSession(session)
     const name = sessionOf(path)
@@ -110,7 +115,6 @@ export class Panels {
       ...(running && startedAt !== undefined && { startedAt }),
       ...(!running && session?.exitCode !== undefined && { exitCode: session.exitCode }),
       servers,
-      ...(await panelFactsOf(tree, path)),
     }
   }
 
@@ -181,19 +185,19 @@ export class Panels {
     })
   }
 
-  /** Reads a panel again until it is in a state, its terminal has ended, or the time is over. */
+  /** Waits until a panel is in a state, its terminal has ended, or the time is over. */
   async wait(
-    read: () => Promise<Panel>,
+    read: () => Promise<LivePanel>,
     state: 'healthy' | 'stopped',
     waitMs: number,
     signal: AbortSignal,
-  ): Promise<Panel> {
+  ): Promise<void> {
     const late = performance.now() + waitMs
     for (;;) {
       const panel = await read()
-      if (!panel.running || (state === 'healthy' && panel.healthy)) return panel
+      if (!panel.running || (state === 'healthy' && panel.healthy)) return
       const rest = late - performance.now()
-      if (rest <= 0) return panel
+      if (rest <= 0) return
       await pause(Math.min(WAIT_MS, rest), undefined, { signal })
     }
   }
@@ -241,7 +245,10 @@ export class Panels {
 
   #forget(path: string): void {
     this.#healthy.delete(path)
-    if (this.#healthy.size > 0) return
+    if (this.#healthy.size === 0) this.#rest()
+  }
+
+  #rest(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
@@ -263,7 +270,6 @@ export class Panels {
       }
     }
     this.#timer = setInterval(() => void look(), LOOK_MS).unref()
-    this.#host.signal.addEventListener('abort', () => clearInterval(this.#timer), { once: true })
   }
 
   async #look(): Promise<void> {

@@ -118,8 +118,9 @@ void t.test('panels', async t => {
     const began = performance.now()
     t.match(await get('fails', 'healthy'), { running: false, healthy: false, exitCode: 1 })
     t.ok(performance.now() - began < 25_000)
-    const types = (await client.call('GET /activity', {})).events.map(({ type }) => type)
-    t.ok(types.includes('panel.exited'))
+    await until('its end is in the record', async () =>
+      (await client.call('GET /activity', {})).events.some(({ type }) => type === 'panel.exited'),
+    )
   })
 
   await t.test('two that start together get ports of their own, and a server on IPv6 alone is found', async t => {
