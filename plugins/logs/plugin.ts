@@ -1,4 +1,5 @@
 import { type Contract, type Caller, type Context, type Host, type Input, refuse } from '../../sdk/index.js'
+import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { Catalogue } from './catalogue.js'
 import { logs, type LogsCalls } from './contract.js'
 import { examples } from './examples.js'
@@ -97,10 +98,6 @@ const tellOfChanges = (host: Host, catalogue: Catalogue): void => {
     before = names
     if (changed) await host.call('kernel.events.publish', { domain: 'logs' })
   }
-  const timer = setInterval(
-    () => void look().catch(error => host.log.warn('listing the logs failed', { error: String(error) })),
-    LOOK,
-  ).unref()
-  host.signal.addEventListener('abort', () => clearInterval(timer), { once: true })
+  repeat(host, LOOK, 'listing the logs', look)
   host.on('daemon.ready', () => void look().catch(() => {}))
 }

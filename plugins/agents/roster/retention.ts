@@ -1,4 +1,5 @@
 import type { Host } from '../../../sdk/index.js'
+import { repeat } from '../../../sdk/node/concurrency/repeat.js'
 import type { Archive } from './archive.js'
 
 const DAY_MS = 86_400_000
@@ -24,8 +25,7 @@ export class Retention {
   begin(): void {
     const { host } = this.#deps
     host.on('daemon.ready', () => void this.sweep())
-    const timer = setInterval(() => void this.sweep(), EVERY_MS).unref()
-    host.signal.addEventListener('abort', () => clearInterval(timer), { once: true })
+    repeat(host, EVERY_MS, 'putting away old conversations', () => this.sweep())
   }
 
   /**
