@@ -12,7 +12,7 @@ export interface OwnToken {
 const KEY = 'token/'
 const BYTES = 32
 
-/** The tokens of routes that are open to whoever has theirs; they are in no file of the workspace. */
+/** The tokens of routes that each take a token of their own; they are in no file of the workspace. */
 export class OwnTokens {
   readonly #store: Pick<Store, 'set' | 'delete'>
   readonly #now: () => number

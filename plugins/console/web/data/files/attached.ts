@@ -17,6 +17,8 @@ export const UPLOADED = '.sandbox/records/artifacts/attachments'
 const MOST = 20
 const MOST_NAME = 120
 
+const draftIn = (place: string): string => `${place} files`
+
 const newFolder = (): string =>
   [...crypto.getRandomValues(new Uint32Array(4))].map(one => one.toString(16).padStart(8, '0')).join('')
 
@@ -27,15 +29,21 @@ const plainName = (name: string): string => {
   return plain.length > MOST_NAME ? plain.slice(0, MOST_NAME - end.length) + end : plain || 'file'
 }
 
-/** The files that go with the next message of a place. Those that are uploaded survive a reload. */
+/** The lists with files that are being uploaded: they go on while another page is shown. */
+const underWay = new Map<string, AttachedFiles>()
+
+/** The files that go with the next message of a place. */
+export const attachedTo = (place: string): AttachedFiles => underWay.get(place) ?? new AttachedFiles(place)
+
+/** A list of files; those that are uploaded survive a reload. */
 export class AttachedFiles {
   readonly #place: string
   readonly #list = signal<readonly Attached[]>([])
   readonly #stops = new Map<string, AbortController>()
 
   constructor(place: string) {
-    this.#place = `${place} files`
-    const kept = draftOf(this.#place)
+    this.#place = place
+    const kept = draftOf(draftIn(place))
     this.#list.value = kept ? (JSON.parse(kept) as readonly Attached[]) : []
   }
 
@@ -50,13 +58,17 @@ export class AttachedFiles {
       const path = `${UPLOADED}/${newFolder()}/${plainName(file.name)}`
       const stop = new AbortController()
       this.#stops.set(path, stop)
+      underWay.set(this.#place, this)
       this.#set([...this.#list.peek(), { path, name: file.name, state: 'sending' }])
       void sendFile({ path, file }, false, stop.signal, () => {})
         .then(
           () => this.#change(path, { state: 'there' }),
           error => this.#change(path, { state: 'failed', fault: faultSentence(error) }),
         )
-        .finally(() => this.#stops.delete(path))
+        .finally(() => {
+          this.#stops.delete(path)
+          if (this.#stops.size === 0) underWay.delete(this.#place)
+        })
     }
     return files.length > room ? `A message takes ${MOST} files: ${files.length - room} were left out.` : ''
   }
@@ -86,6 +98,6 @@ export class AttachedFiles {
   #set(list: readonly Attached[]): void {
     this.#list.value = list
     const there = list.filter(({ state }) => state === 'there')
-    keepDraft(this.#place, there.length ? JSON.stringify(there) : '')
+    keepDraft(draftIn(this.#place), there.length ? JSON.stringify(there) : '')
   }
 }

@@ -91,7 +91,7 @@ export const renewSession = async (): Promise<void> => {
 export const signOut = async (): Promise<void> => {
   // The event stream ends first: it would be refused.
   signIn.value = { kind: 'checking' }
-  // Whoever uses this browser next must not read this person's notifications.
+  // The next person at this browser must not read this one's notifications.
   await import('../push.js').then(({ forgetDevice }) => forgetDevice()).catch(() => {})
   await askDaemon('POST /system/sessions/revoke', { current: true }).catch(() => {})
   await dropSession()

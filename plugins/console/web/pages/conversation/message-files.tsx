@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useMemo, useRef } from 'preact/hooks'
-import { AttachedFiles } from '../../data/files/attached.js'
+import { attachedTo, type AttachedFiles } from '../../data/files/attached.js'
 import { served } from '../../data/live.js'
 import { visibleName } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
@@ -17,7 +17,7 @@ export interface MessageFiles {
 
 /** Files that go with the next message of a place. */
 export const useMessageFiles = (place: string): MessageFiles => {
-  const files = useMemo(() => new AttachedFiles(place), [place])
+  const files = useMemo(() => attachedTo(place), [place])
   const said = useSignal('')
   const possible = served.value.has('workspace.upload')
   const add = (list: readonly File[]) => {
