@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LimitSettings, ModelSettings, PreviewPlace, PublicPlace, PushSettings, WallGrants } from '../sdk/host.js'
 import { Group } from './group.js'
@@ -38,33 +38,34 @@ export interface LoadOptions {
 const LAST_WORK = 8_000
 
 /**
- * Declares every group of the manifest folder, each after those it needs, and starts those with `boot`.
+ * Declares every group of the manifest folder, each after those it needs, and starts those whose `boot` says so.
  *
  * Throws an error that names the group when a call it needs is not served, or when it fails to start.
  */
 export const loadGroups = async (kernel: KernelServices, options: LoadOptions): Promise<Group[]> => {
-  const { root, only, apart = [], workspace, data, hidden, grants, limits, previews, publicPages } = options
-  const given = { ...(options.models && { models: options.models }), ...(options.push && { push: options.push }) }
-  const manifests = readManifests(options.manifests).filter(({ name }) => !only || only.includes(name))
+  const { manifests: folder, only, apart = [], ...shared } = options
+  const manifests = readManifests(folder).filter(({ name }) => !only || only.includes(name))
+  // A group's folder is made when it starts.
+  const ranBefore = new Set(readdirSync(shared.data))
   const waits = new Waits()
   const groups = inOrder(manifests).map(manifest => {
-    const { name } = manifest
-    const own = { folder: join(data, name), logs: join(data, 'logs') }
-    const place = { workspace, data, ...own, root, hidden, grants, limits, previews, publicPages, ...given }
-    return new Group(manifest, { kernel, place, entry: join(root, manifest.entry), apart: apart.includes(name), waits })
+    const { name, entry } = manifest
+    const place = { ...shared, folder: join(shared.data, name), logs: join(shared.data, 'logs') }
+    return new Group(manifest, { kernel, place, entry: join(shared.root, entry), apart: apart.includes(name), waits })
   })
   for (const group of groups) {
     const { name, routes, calls, domains, slowDomains, events = [], points = [] } = group.manifest
     const start = (by?: string) => group.start(by)
     kernel.calls.declare(name, [...Object.keys(routes), ...calls], start)
-    kernel.events.declare(name, { events, points }, start, !existsSync(join(data, name)))
+    kernel.events.declare(name, { events, points }, start, !ranBefore.has(name))
     kernel.live.declare(name, domains, slowDomains)
   }
   for (const { name, permissions } of manifests) {
     const missing = permissions.daemon.find(call => !kernel.calls.has(call))
     if (missing) throw new Error(`${name} cannot start: nothing serves ${missing}, which its manifest needs`)
   }
-  const started = await Promise.allSettled(groups.filter(({ manifest }) => manifest.boot).map(group => group.start()))
+  const booting = groups.filter(({ manifest: { name, boot } }) => (boot === 'used' ? ranBefore.has(name) : boot))
+  const started = await Promise.allSettled(booting.map(group => group.start()))
   const failed = started.find(result => result.status === 'rejected')
   if (!failed) return groups
   await stopGroups(groups)

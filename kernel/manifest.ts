@@ -82,8 +82,11 @@ export interface PluginManifest {
   entry: string
   /** Its calls without a route. */
   calls: string[]
-  /** Starts with the daemon, because it works without being called. */
-  boot?: true
+  /**
+   * Starts with the daemon, because it works without being called. `"used"`: only if it ran before in this data folder,
+   * because all that it could go on with is what it stored.
+   */
+  boot?: true | 'used'
   /** The events that start it; once started, it may also listen to others. */
   events?: string[]
   /** The points it contributes to; collecting one of them starts it. */

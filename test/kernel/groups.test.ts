@@ -141,6 +141,22 @@ t.test('a group with boot starts with the daemon, and one that cannot start stop
   })
 })
 
+t.test('a group with boot "used" starts with the daemon once it ran in the data folder', async t => {
+  const { manifests, notes } = madeGroups(t, {
+    storing: {
+      manifest: { boot: 'used', routes: { 'GET /storing': open('storing.get') } },
+      activate: "note('starts'); await serve({ 'GET /storing': () => ({ ok: true }) })",
+    },
+  })
+  const first = await daemonWith(t, [], { manifests })
+  t.same(notes, [], 'not in a new folder')
+  t.equal((await first.fetch('/storing')).status, 200)
+  await first.stop()
+  notes.length = 0
+  await daemonWith(t, [], { manifests, data: first.data, workspace: first.workspace })
+  t.same(notes, ['storing starts'])
+})
+
 t.test('groups stop in parallel, before those they need, and none can be started any more', async t => {
   const stopping =
     "host.stopping(async () => { note('begins'); await new Promise(r => setTimeout(r, 30)); note('ends') })"
