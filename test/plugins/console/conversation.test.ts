@@ -234,8 +234,13 @@ t.test('conversations in the console', withChromium(), async t => {
     await page.getByText('a note.txt', { exact: true }).waitFor()
     await list.waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Message options', exact: true }).waitFor()
-    const { messages } = await client.call('GET /agents/{id}/transcript', { id: 'past', limit: 50 })
-    const [note, picture] = messages.findLast(({ role }) => role === 'user')!.attachments!
+    let attached: readonly string[] = []
+    await until(async () => {
+      const { messages } = await client.call('GET /agents/{id}/transcript', { id: 'past', limit: 50 })
+      attached = messages.findLast(({ role }) => role === 'user')?.attachments ?? []
+      return attached.length > 0
+    })
+    const [note, picture] = attached
     t.equal(readFileSync(at(note!), 'utf8'), 'of a person')
     t.same(readFileSync(at(picture!)), Buffer.from(PIXEL, 'base64'))
     await endJourney(t, tab)
