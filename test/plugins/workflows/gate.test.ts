@@ -163,7 +163,10 @@ t.test('a caller that hangs up stops the run, and a key joins it or gets its ver
   const one = joined.ask({ key: 'same' }, first.signal)
   while ((await runsOf('joins')).length === 0) await new Promise(resolve => setTimeout(resolve, 5))
   const { runId, steps } = (await runsOf('joins'))[0]!
+  const used = async () => (await client.call('GET /workflows/{id}/gate', { id: 'joins' })).lastUsedAt!
+  const before = await used()
   const other = joined.ask({ key: 'same', wait: 61 })
+  while ((await used()) === before) await new Promise(resolve => setTimeout(resolve, 5))
   const conversationId: string = steps[0]!.conversationId
   await runUntil(daemon, runId, now => stepIn(now, 'j').loopState !== undefined)
   first.abort()
