@@ -14,9 +14,10 @@ enableCompileCache(new URL('../../compiled/', import.meta.url).pathname)
 process.env._TAPJS_PROCESSINFO_EXCLUDE_ = '/^/'
 delete process.env.NODE_OPTIONS
 
-// What tap loads before a test file for mocks and coverage, which no test uses, takes longer than most files do; forked
-// programs would load it too. Built modules name each other by their files, so that Node need not search for them.
-const LOADED = /\/@tapjs\/(mock|processinfo)\/dist\/esm\/import\.mjs$/
+// What tap loads before a test file for TypeScript, mocks and coverage, which no test uses, takes longer than most
+// files do, and 120 MB; forked programs would load it too. Built modules name each other by their files, so that Node
+// need not search for them.
+const LOADED = /\/@tapjs\/(mock|processinfo|typescript)\/dist\/esm\/import\.mjs$/
 const BUILT = /^(?!.*\/node_modules\/).*\/dist\//
 registerHooks({
   resolve: (name, context, next) => {
