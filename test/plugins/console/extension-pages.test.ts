@@ -8,7 +8,7 @@ import {
   CONSOLE_GROUPS,
   endJourney,
   goTo,
-  launchBrowser,
+  fullBrowser,
   ownerBrowser,
   ownerTab,
 } from '../../support/browser/console.js'
@@ -31,7 +31,7 @@ export const activate = host => {
 
 t.test('pages of extensions in the console', withChromium(), async t => {
   const daemon = await daemonWithBackends(t, [...CONSOLE_GROUPS, 'git', 'workspace'])
-  const browser = await launchBrowser(t)
+  const browser = await fullBrowser(t)
   const running = async (name: string) => {
     await approvePending(daemon, `eve.${name}`)
     await listedUntil(daemon, ({ extensions }) => extensions.find(each => each.id === `eve.${name}` && each.pageCalls))

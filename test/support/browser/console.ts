@@ -23,18 +23,27 @@ export const CONSOLE_GROUPS = ['console', 'system', 'settings', 'agent', 'agents
 export const PRIVATE_HOST = 'sandbox.private.test'
 
 /** A browser of its own, which ends with the test; for it `PRIVATE_HOST` is the daemon at the port of `url`. */
-export const ownBrowser = async (t: Pick<Test, 'teardown'>, url?: string): Promise<Browser> => {
-  const browser = await start(url)
+export const ownBrowser = async (t: Pick<Test, 'teardown'>, url?: string): Promise<Browser> =>
+  endsWith(t, await start(url))
+
+/**
+ * A browser of its own as people have it: with notifications, and with a process for each sandboxed frame. The one
+ * without windows has neither.
+ */
+export const fullBrowser = async (t: Pick<Test, 'teardown'>): Promise<Browser> =>
+  endsWith(t, await start(undefined, true))
+
+const endsWith = (t: Pick<Test, 'teardown'>, browser: Browser): Browser => {
   t.teardown(() => browser.close())
   return browser
 }
 
-/** Chromium without windows, which does a fifth less for the same page (Debian: chromium-headless-shell). */
+/** Chromium without windows, which does a third less for the same page (Debian: chromium-headless-shell). */
 const HEADLESS = '/usr/bin/chromium-headless-shell'
 
-const start = async (url?: string): Promise<Browser> =>
+const start = async (url?: string, full?: true): Promise<Browser> =>
   chromium.launch({
-    executablePath: existsSync(HEADLESS) ? HEADLESS : (await findChromium())!,
+    executablePath: !full && existsSync(HEADLESS) ? HEADLESS : (await findChromium())!,
     args: url === undefined ? [] : [`--host-resolver-rules=MAP ${PRIVATE_HOST} ${new URL(url).host}`],
     chromiumSandbox: process.getuid?.() !== 0,
   })

@@ -1,13 +1,6 @@
 import t from 'tap'
 import { between, until, withChromium } from '../../../support/browser/browser.js'
-import {
-  CONSOLE_GROUPS,
-  endJourney,
-  goTo,
-  launchBrowser,
-  loginLink,
-  openTab,
-} from '../../../support/browser/console.js'
+import { CONSOLE_GROUPS, endJourney, fullBrowser, goTo, loginLink, openTab } from '../../../support/browser/console.js'
 import { daemonWith } from '../../../support/daemon.js'
 import { exactly } from '../../../support/lists.js'
 import { decryptPush, newSubscription, pushService } from '../../../support/servers/push-service.js'
@@ -33,7 +26,7 @@ const standIn = (endpoint: string, p256dh: string, auth: string): string => `{
 t.test('notifications of the console', withChromium(), async t => {
   const service = await pushService(t)
   const daemon = await daemonWith(t, [...CONSOLE_GROUPS, 'push'], { deployment: { push: { privateNetworks: true } } })
-  const browser = await launchBrowser(t)
+  const browser = await fullBrowser(t)
   const endpoint = `${service.url}/send/tab`
   const subscription = newSubscription(endpoint)
   const { p256dh, auth } = subscription.channel.keys
