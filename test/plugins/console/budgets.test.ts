@@ -9,11 +9,11 @@ import { quantile } from '../../bench/measure.js'
 // what does not depend on time, and for how much later it draws than an empty page at the same time.
 // `npm run bench -- console` measures all of them by the clock.
 
-/** The least processor time of three runs, in milliseconds. */
-const least = async (work: () => Promise<Took>): Promise<number> => {
-  const took: number[] = []
-  for (let run = 0; run < 3; run++) took.push((await work()).thread)
-  return Math.min(...took)
+/** The least processor time of up to three runs, in milliseconds: one that holds to the budget is the last. */
+const least = async (work: () => Promise<Took>, budget: number): Promise<number> => {
+  let took = Infinity
+  for (let run = 0; run < 3 && took >= budget; run++) took = Math.min(took, (await work()).thread)
+  return took
 }
 
 /** How many times slower than in the benchmark a page may be by the clock: other tests run beside this one. */
@@ -29,29 +29,31 @@ t.test('the console stays within its budgets', withChromium(), async t => {
   const world = await budgetWorld(t, folderOf(t))
 
   await t.test('a board of 1,000 is drawn, also on a machine four times slower', async t => {
-    const thread = await least(world.fleet)
-    t.ok(thread < BUDGETS.fleet && 4 * thread < BUDGETS.fleetSlowed, `its main thread needs ${thread} ms`)
+    const budget = Math.min(BUDGETS.fleet, BUDGETS.fleetSlowed / 4)
+    const thread = await least(world.fleet, budget)
+    t.ok(thread < budget, `its main thread needs ${thread} ms`)
     const { elements } = await world.size()
     t.ok(elements < BUDGETS.elements, `${elements} elements`)
   })
 
   await t.test('the last row of a run of 10,000 frames is drawn, also on a machine four times slower', async t => {
     t.ok((await world.longRun()) >= 10_000)
-    const thread = await least(world.run)
-    t.ok(thread < BUDGETS.run && 4 * thread < BUDGETS.runSlowed, `its main thread needs ${thread} ms`)
+    const budget = Math.min(BUDGETS.run, BUDGETS.runSlowed / 4)
+    const thread = await least(world.run, budget)
+    t.ok(thread < budget, `its main thread needs ${thread} ms`)
     const { elements, heap } = await world.size()
     t.ok(elements < BUDGETS.elements, `${elements} elements`)
     t.ok(heap < BUDGETS.heap, `${heap} bytes of heap`)
   })
 
   await t.test('another conversation is shown', async t => {
-    const thread = await least(world.switching)
+    const thread = await least(world.switching, BUDGETS.switching)
     t.ok(thread < BUDGETS.switching, `its main thread needs ${thread} ms`)
   })
 
   await t.test('a file of 1 MiB is compared in the review', async t => {
     await world.largeFile()
-    const thread = await least(world.review)
+    const thread = await least(world.review, BUDGETS.review)
     t.ok(thread < BUDGETS.review, `its main thread needs ${thread} ms`)
   })
 
