@@ -414,10 +414,17 @@ cases(
   ['file.temporary', 'file.temporary:2', 'file.temporary:3', 'file.temporary:4', 'file.temporary:5'],
   async (t, point) => {
     const where = whereIn(t)
-    const left = () =>
-      [where.workspace, where.data]
-        .flatMap(folder => readdirSync(folder, { recursive: true }) as string[])
-        .filter(name => name.includes('.sandbox-write-'))
+    const left = (): string[] => {
+      try {
+        return [where.workspace, where.data]
+          .flatMap(folder => readdirSync(folder, { recursive: true }) as string[])
+          .filter(name => name.includes('.sandbox-write-'))
+      } catch (error) {
+        // The next daemon removed a folder meanwhile.
+        if ((error as NodeJS.ErrnoException).code === 'ENOENT') return left()
+        throw error
+      }
+    }
     await dies(t, where, point, async ({ once: client }) => {
       await runTurn(client, 's', 'write new/s.txt\n| s')
       await runTurn(client, 'i', 'write new/i.txt\n| i', { isolated: true })
