@@ -44,7 +44,7 @@ export const probeTools = (host: ToolsHost, { repo, limitMs, signal }: ProbeRun)
             ...{ workspace, data, hide: hidden, grants },
             home: { ...(await homeOfPeople(data)), tmp: scratch },
             cwd: join(workspace, pathIn(path, dir)),
-            env: listEnv({ CI: 'true', NO_COLOR: '1', FORCE_COLOR: '0' }),
+            env: listEnv({ CI: 'true', NO_COLOR: '1', NODE_NO_WARNINGS: '1' }),
             only: [{ path, access: 'read' }],
             path: [dirname(process.execPath)],
           },

@@ -14,7 +14,11 @@ import { daemonWith } from '../../../support/daemon.js'
 
 t.test('chores in the console', withChromium(), async t => {
   const daemon = await daemonWith(t, [...CONSOLE_GROUPS, 'workspace', 'chores'], {
-    files: { 'package.json': '{"name":"shop"}', 'dist/app.js': 'console.log(1)\n' },
+    files: {
+      'package.json': '{"name":"shop"}',
+      'dist/app.js': 'console.log(1)\n',
+      'src/cart.ts': 'export const sum = (a: number) => {\n  if (a > 1) return 1\n  return a > 0 ? 2 : 3\n}\n',
+    },
   })
   const { client, workspace } = daemon
   const bin = join(workspace, 'node_modules/.bin')
@@ -54,6 +58,8 @@ t.test('chores in the console', withChromium(), async t => {
     await guest.page.getByText(/There is nothing to do: /).waitFor()
     t.equal(await guest.page.getByRole('button', { name: /^(?:Measure|Conclude)/ }).count(), 0)
     await endJourney(t, guest)
+    await page.getByRole('link', { name: 'src/cart.ts' }).click()
+    await page.getByText('export const sum').waitFor()
     await endJourney(t, tab)
   })
 })

@@ -23,8 +23,8 @@ const Signals = ({ signals: { totals, hotspots, packages, indexed } }: { signals
         <ul class="plain">
           {hotspots.slice(0, MOST_HOTSPOTS).map(({ path, commits, complexity }) => (
             <li key={path} dir="auto">
-              <a href={fragmentOf('files', ...path.split('/'))}>{visibleName(path)}</a>: {countText(commits)} commits,{' '}
-              {countText(complexity)} branches
+              <a href={fragmentOf('files', 'open', path)}>{visibleName(path)}</a>
+              {`: ${countText(commits)} commits, ${countText(complexity)} branches`}
             </li>
           ))}
         </ul>

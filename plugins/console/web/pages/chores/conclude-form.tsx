@@ -9,7 +9,7 @@ import { ChoiceField } from '../../ui/fields.js'
 const DAY_MS = 86_400_000
 
 /** The digest of what was found: another one means that a conclusion is old. */
-export const digestOf = ({ state, facts }: ProbeResult): Promise<string> =>
+const evidenceDigest = ({ state, facts }: ProbeResult): Promise<string> =>
   sha256(new TextEncoder().encode(JSON.stringify({ state, facts })))
 
 interface ConcludeFormProps {
@@ -32,7 +32,7 @@ export const ConcludeForm = ({ repo, result, label, close }: ConcludeFormProps) 
         const now = Date.now()
         await askDaemon('POST /chores/ledger', {
           ...{ repo, chore: result.id, ranAt: now, runId: '', outcome: outcome.value },
-          digest: await digestOf(result),
+          digest: await evidenceDigest(result),
           ...(days.value !== '0' && { snoozedUntil: now + Number(days.value) * DAY_MS }),
         })
         refetch(new Set(['chores']))
