@@ -16,6 +16,7 @@ const ENTRIES = [
   'plugins/agent/providers/script-agent.js',
   'plugins/agent/tool-server/bridge.js',
   'plugins/capabilities/ssh/relay-child.js',
+  'plugins/chores/scans/scan-child.js',
   'plugins/workspace/derived/derive-child.js',
   'plugins/safety/replay/replay-worker.js',
   'plugins/workspace/search/index/index-worker.js',

@@ -6,6 +6,7 @@ import type { ApprovalsCalls, ApprovalsEvents } from '../plugins/approvals/contr
 import type { Areas } from '../plugins/areas/contract.js'
 import type { AutomationsCalls, AutomationsEvents } from '../plugins/automations/contract.js'
 import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
+import type { ChoresCalls } from '../plugins/chores/contract.js'
 import type { ConsoleCalls } from '../plugins/console/contract.js'
 import type { DiffsCalls } from '../plugins/diffs/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
@@ -75,6 +76,7 @@ export interface Api
     OutboxCalls,
     ShareCalls,
     AccountsCalls,
+    ChoresCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */

@@ -56,8 +56,9 @@ export class Objects {
 
   /** The full id of a commit; refuses an unknown or ambiguous name. */
   async commit(git: RepoGit, revision: string): Promise<string> {
-    const absent = (): never => refuse('not-found', `${git.place.repo} has no commit ${revision.slice(0, 200)}`)
-    if (!isRefName(revision)) return absent()
+    const absent = (name = revision.slice(0, 200)): never =>
+      refuse('not-found', `${git.place.repo} has no commit ${name}`)
+    if (!isRefName(revision)) return absent(JSON.stringify(revision.slice(0, 200)))
     const found = await this.read(git, `${revision}^{commit}`, MOST_COMMIT)
     if (found === 'ambiguous')
       return refuse('unprocessable', `${revision} names more than one object: write more of the id`)

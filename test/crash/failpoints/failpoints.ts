@@ -125,6 +125,8 @@ export const LOOPS_POINTS: readonly string[] = [
   'loops.round.recorded',
 ]
 
+export const CHORES_POINTS: readonly string[] = ['chores.asked', 'chores.concluded:2', 'chores.measured']
+
 export const NEEDS_POINTS: readonly string[] = ['needs.message.accepted', 'needs.message.noted', 'needs.settled']
 
 export const OUTBOX_POINTS: readonly string[] = [

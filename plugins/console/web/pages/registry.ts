@@ -122,6 +122,13 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./projects/projects-page.js')).ProjectsPage,
   },
   {
+    name: 'chores',
+    icon: 'clock',
+    needs: 'chores.list',
+    ...IN_LIST,
+    load: async () => (await import('./chores/chores-page.js')).ChoresPage,
+  },
+  {
     name: 'terminals',
     icon: 'terminal',
     needs: 'system.terminals',

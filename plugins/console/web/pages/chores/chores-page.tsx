@@ -1,0 +1,81 @@
+import type { ChoreList, ChoreSignals, RepositoryChores } from '../../../../chores/contract.js'
+import { askDaemon } from '../../data/api.js'
+import { fragmentOf } from '../../data/route.js'
+import { countText, filesText, visibleName } from '../../ui/format.js'
+import { Loaded, PageFrame } from '../../ui/page.js'
+import { useQuery } from '../../ui/query.js'
+import type { PageProps } from '../registry.js'
+import { PROBE_IDS, ProbeRow } from './probe-row.js'
+
+const MOST_HOTSPOTS = 5
+
+const nameOf = (repo: string): string => (repo === 'root' ? 'The workspace' : visibleName(repo))
+
+const Signals = ({ signals: { totals, hotspots, packages, indexed } }: { signals: ChoreSignals }) => (
+  <>
+    <p class="quiet">
+      {filesText(totals.files)} of code, {countText(packages.length)} packages
+      {!indexed && '; the index is still being built'}
+    </p>
+    {hotspots.length > 0 && (
+      <>
+        <h3>Files that change often and are complicated</h3>
+        <ul class="plain">
+          {hotspots.slice(0, MOST_HOTSPOTS).map(({ path, commits, complexity }) => (
+            <li key={path} dir="auto">
+              <a href={fragmentOf('files', 'open', path)}>{visibleName(path)}</a>
+              {`: ${countText(commits)} commits, ${countText(complexity)} branches`}
+            </li>
+          ))}
+        </ul>
+      </>
+    )}
+  </>
+)
+
+const Repository = ({ chores, list }: { chores: RepositoryChores; list: ChoreList }) => {
+  const { repo, probes, signals } = chores
+  return (
+    <section aria-label={nameOf(repo)}>
+      <h2>{nameOf(repo)}</h2>
+      <ul class="items">
+        {PROBE_IDS.map(id => (
+          <ProbeRow
+            key={id}
+            repo={repo}
+            id={id}
+            result={probes.find(probe => probe.id === id)}
+            running={list.running.find(probe => probe.repo === repo && probe.id === id)}
+            entry={list.ledger.find(entry => entry.repo === repo && entry.chore === id)}
+          />
+        ))}
+      </ul>
+      <Signals signals={signals} />
+    </section>
+  )
+}
+
+/** What is outdated, vulnerable, unused, copied or large in each repository, and what was concluded. */
+export const ChoresPage = (_: PageProps) => {
+  const query = useQuery('chores', ['chores', 'repos'], () => askDaemon('GET /chores', {}))
+  return (
+    <PageFrame title="Chores">
+      <Loaded query={query}>
+        {list =>
+          list.repos.length === 0 ? (
+            <p class="empty quiet">
+              No repository is in the workspace. What can be maintained of one appears here once it is cloned or
+              created.
+            </p>
+          ) : (
+            <>
+              {list.repos.map(chores => (
+                <Repository key={chores.repo} chores={chores} list={list} />
+              ))}
+            </>
+          )
+        }
+      </Loaded>
+    </PageFrame>
+  )
+}
