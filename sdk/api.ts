@@ -4,7 +4,7 @@ import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { ApprovalsCalls, ApprovalsEvents } from '../plugins/approvals/contract.js'
 import type { Areas } from '../plugins/areas/contract.js'
-import type { AutomationsCalls, AutomationsEvents } from '../plugins/automations/contract.js'
+import type { AutomationsCalls, AutomationsEvents, CatalogSource } from '../plugins/automations/contract.js'
 import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
 import type { ConsoleCalls } from '../plugins/console/contract.js'
 import type { DiffsCalls } from '../plugins/diffs/contract.js'
@@ -12,6 +12,7 @@ import type { EndpointCalls } from '../plugins/endpoints/contract.js'
 import type { ExtensionsCalls } from '../plugins/extensions/contract.js'
 import type { GitCalls } from '../plugins/git/contract.js'
 import type { HistoryCalls } from '../plugins/history/contract.js'
+import type { IssuesCalls, IssuesEvents } from '../plugins/issues/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { LoopsCalls, LoopsEvents } from '../plugins/loops/contract.js'
 import type { NeedsCalls, NeedsEvents } from '../plugins/needs/contract.js'
@@ -75,6 +76,7 @@ export interface Api
     OutboxCalls,
     ShareCalls,
     AccountsCalls,
+    IssuesCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */
@@ -87,6 +89,7 @@ export interface Events
     CapabilitiesEvents,
     ApprovalsEvents,
     NeedsEvents,
+    IssuesEvents,
     LoopsEvents,
     PersonasEvents,
     SecretsEvents,
@@ -113,6 +116,8 @@ export interface Points {
   'system.manifestProblems': () => Promise<ManifestProblemReport[]>
   /** What names a persona, for `GET /personas/{id}/resolved`. */
   'personas.pointers': () => Promise<PersonaPointer[]>
+  /** What automations can listen to of a group. */
+  'automations.sources': () => CatalogSource[]
   /** The secrets that a group needs, for the inventory of secrets. */
   'secrets.required': () => Promise<RequiredSecret[]>
 }

@@ -64,7 +64,8 @@ export const takesTicket = ({ access }: Routed): boolean => 'open' in access && 
 export const isForExtensions = ({ access }: Routed): boolean => 'only' in access && access.only === 'extension'
 
 /** Whether a call takes a body of any type, which nothing parses. */
-export const takesAnyBody = ({ access }: Routed): boolean => access.forms?.includes('raw') === true
+export const takesAnyBody = ({ access }: Routed): boolean =>
+  access.forms?.some(form => form === 'raw' || form === 'binary') === true
 
 /** A daemon that records which routed calls were reached, without executing them. */
 export interface Guarded extends Support {
