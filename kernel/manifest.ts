@@ -6,8 +6,8 @@ type Slug = string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
 /**
  * A type of body besides JSON. `text` becomes the input field `text`; the fields of a form, and the files of a
  * multipart form, become input fields; `bytes` become a file in the field `bytes`, with the other fields in the query;
- * `raw` takes a body of any type as text in the field `body`, with the other fields in the query; `binary` does the same
- * with a body of any type and encoding, in base64.
+ * `raw` takes a body of any type as text in the field `body`, with the other fields in the query; `binary` does the
+ * same with a body of any type and encoding, in base64.
  */
 export type BodyForm = 'text' | 'form' | 'multipart' | 'bytes' | 'raw' | 'binary'
 

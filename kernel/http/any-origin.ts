@@ -25,7 +25,7 @@ export class AnyOrigin {
 }
 
 /** The headers that a call takes as input fields. */
-export const headersOf = (ctx: RequestContext, { anyOrigin }: OpenAccess): { readonly [name: string]: string } =>
+export const inputHeaders = (ctx: RequestContext, { anyOrigin }: OpenAccess): { readonly [name: string]: string } =>
   Object.fromEntries(
     (anyOrigin?.headers ?? []).flatMap(name => {
       const value = ctx.req.headers[name]

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { refuse } from '../../sdk/refusal.js'
 import type { BodyForm, CallAccess } from '../manifest.js'
 import { readForm } from './forms.js'
-import { headersOf } from './any-origin.js'
+import { inputHeaders } from './any-origin.js'
 import { readFields, readJsonBody, readParams, readQuery } from './input.js'
 import type { RequestStep } from './request.js'
 
@@ -31,7 +31,7 @@ export const readInput =
           ? readFields(form.fields, 'body', call, contract.schema())
           : await readJson(ctx.req, body, forms)
       const params = readParams(ctx.params, call, contract.schema)
-      ctx.state.input = Object.assign(given, params, 'open' in access && headersOf(ctx, access))
+      ctx.state.input = Object.assign(given, params, 'open' in access && inputHeaders(ctx, access))
       await next()
     } finally {
       if (form) await form.removeFiles()

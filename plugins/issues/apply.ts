@@ -12,7 +12,7 @@ const MOST_RELEASES = 1_000
 export type EventEffect = 'new' | 'regressed' | 'reopened' | undefined
 
 export const hourOf = (at: number): number => Math.floor(at / HOUR_MS)
-export const dayOf = (at: number): number => Math.floor(at / DAY_MS)
+export const dayNumber = (at: number): number => Math.floor(at / DAY_MS)
 
 /** An issue before its first event. */
 export const newIssue = (of: IssueIdentity, at: number): StoredIssue => ({
@@ -35,8 +35,8 @@ export const countReported = (reporter: StoredReporter, { receivedAt, release }:
 
 /** Begins to count anew on a new day. */
 export const beginDay = (reporter: StoredReporter, now: number): void => {
-  if (reporter.day === dayOf(now)) return
-  reporter.day = dayOf(now)
+  if (reporter.day === dayNumber(now)) return
+  reporter.day = dayNumber(now)
   reporter.today = { accepted: 0, dropped: 0, limited: 0 }
 }
 

@@ -169,8 +169,8 @@ export interface IssuesCalls extends IngestCalls {
   /**
    * List issues: one row per fault, however often it happened.
    *
-   * `query` is looked for in title, type, culprit and path, in any case. `counts` counts what the other filters match, by
-   * state.
+   * `query` is looked for in title, type, culprit and path, in any case. `counts` counts what the other filters match,
+   * by state.
    *
    * - 400: `after` is not the `next` of a list with this `sort`
    */
@@ -192,9 +192,9 @@ export interface IssuesCalls extends IngestCalls {
   /**
    * Read an issue with a page of its kept events, the newest first; `event` picks one.
    *
-   * Frames are mapped through source maps and found in the workspace now, so that a later build improves old events. File
-   * names in a report are outside words: they lead nowhere outside the reporter's repository and the caller's areas, and
-   * no source lines come from files of secrets.
+   * Frames are mapped through source maps and found in the workspace now, so that a later build improves old events.
+   * File names in a report are outside words: they lead nowhere outside the reporter's repository and the caller's
+   * areas, and no source lines come from files of secrets.
    *
    * - 404: no such issue, or the event is not kept
    */
@@ -209,8 +209,8 @@ export interface IssuesCalls extends IngestCalls {
   /**
    * Open, resolve or ignore issues, all or none.
    *
-   * `in` and `commit` belong to resolved, `until` and `untilCount` to ignored. An issue in the state already stays as it
-   * is.
+   * `in` and `commit` belong to resolved, `until` and `untilCount` to ignored. An issue in the state already stays as
+   * it is.
    *
    * - 400: a field of another state, or `until` has passed
    * - 403: an issue belongs to a repository that you may only read
@@ -229,8 +229,8 @@ export interface IssuesCalls extends IngestCalls {
   /**
    * Put an agent on an issue: starts a turn in a new private copy, in the reporter's repository.
    *
-   * The agent reads the newest event with its trace as outside content, which instructs nobody. A second call within 10 s
-   * gets the first conversation.
+   * The agent reads the newest event with its trace as outside content, which instructs nobody. A second call within
+   * 10 s gets the first conversation.
    *
    * - 403: the issue belongs to a repository that you may only read
    * - 404: no such issue

@@ -4,10 +4,10 @@ import type { Host } from '../../sdk/index.js'
 import type { LogEntry } from './stored.js'
 
 /** An entry before its number. */
-export type NewEntry = LogEntry extends infer Each ? (Each extends LogEntry ? Omit<Each, 'seq'> : never) : never
+export type UnnumberedEntry = LogEntry extends infer Each ? (Each extends LogEntry ? Omit<Each, 'seq'> : never) : never
 
 interface Waiting {
-  readonly entries: readonly NewEntry[]
+  readonly entries: readonly UnnumberedEntry[]
   readonly done: (entries: readonly LogEntry[]) => void
   readonly failed: (error: unknown) => void
 }
@@ -61,7 +61,7 @@ export class IssueLog {
   }
 
   /** Adds entries, together with those of other callers that wait. */
-  add(entries: readonly NewEntry[]): Promise<readonly LogEntry[]> {
+  add(entries: readonly UnnumberedEntry[]): Promise<readonly LogEntry[]> {
     const { promise, resolve, reject } = Promise.withResolvers<readonly LogEntry[]>()
     this.#waiting.push({ entries, done: resolve, failed: reject })
     void this.#turns.with('log', () => this.#write())

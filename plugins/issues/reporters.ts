@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { refuse, type Host } from '../../sdk/index.js'
 import { hashOf, holds } from '../../sdk/node/access/secret.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
-import { beginDay, dayOf } from './apply.js'
+import { beginDay, dayNumber } from './apply.js'
 import type { StoredReporter } from './stored.js'
 
 const MOST_REPORTERS = 200
@@ -130,7 +130,7 @@ export class Reporters {
     return {
       ...{ id: Math.max(0, ...this.#all.keys()) + 1, label: '', key: newKey(), allowedOrigins: [] },
       ...{ enabled: true, keepUser: false, dailyMax: DAILY, createdAt: now, createdBy: by },
-      ...{ day: dayOf(now), today: { accepted: 0, dropped: 0, limited: 0 }, releases: [], applied: 0 },
+      ...{ day: dayNumber(now), today: { accepted: 0, dropped: 0, limited: 0 }, releases: [], applied: 0 },
     }
   }
 

@@ -27,7 +27,7 @@ export interface Envelope {
 const READ: ReadonlySet<string> = new Set(['event', 'feedback', 'user_report'])
 
 /** Whether an item was understood: it has a payload, or is of a kind that nothing reads. */
-export const isReadable = ({ type, payload }: EnvelopeItem): boolean =>
+export const isUnderstood = ({ type, payload }: EnvelopeItem): boolean =>
   payload !== undefined || (type !== '' && !READ.has(type))
 
 export const isObject = (value: unknown): value is GivenObject =>

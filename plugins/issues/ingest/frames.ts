@@ -9,14 +9,14 @@ const MOST_LINES = 7
 const MOST_LINE = 500
 const LIBRARY = /(?:^|\/)(?:node_modules|site-packages|dist-packages)\/|^node:|^internal\/|^<anonymous>$|\/lib\/python3/
 
-export const textOf = (value: unknown): string | undefined =>
+export const reportedText = (value: unknown): string | undefined =>
   typeof value === 'string' && value !== '' ? value : undefined
 
 const wholeOf = (value: unknown, least: number): number | undefined =>
   typeof value === 'number' && Number.isInteger(value) && value >= least && value < 2 ** 31 ? value : undefined
 
 /** The entries of a list, which some programs send as `{ values: [...] }`. */
-export const listOf = (value: unknown): GivenObject[] => {
+export const reportedList = (value: unknown): GivenObject[] => {
   const list = Array.isArray(value) ? value : isObject(value) && Array.isArray(value.values) ? value.values : []
   return list.filter(isObject)
 }
@@ -28,11 +28,11 @@ const linesOf = (value: unknown, scrub: Scrubber, from: number, to?: number): st
 }
 
 const frameOf = (given: GivenObject, scrub: Scrubber): ReportedFrame => {
-  const file = textOf(given.abs_path) ?? textOf(given.filename)
-  const name = textOf(given.function)
-  const module = textOf(given.module)
+  const file = reportedText(given.abs_path) ?? reportedText(given.filename)
+  const name = reportedText(given.function)
+  const module = reportedText(given.module)
   const [line, column] = [wholeOf(given.lineno, 1), wholeOf(given.colno, 0)]
-  const source = textOf(given.context_line)
+  const source = reportedText(given.context_line)
   const before = linesOf(given.pre_context, scrub, -MOST_LINES)
   const after = linesOf(given.post_context, scrub, 0, MOST_LINES)
   return {
@@ -50,7 +50,7 @@ const frameOf = (given: GivenObject, scrub: Scrubber): ReportedFrame => {
 
 /** The exceptions of an event, the outermost first, each with its newest frames first. */
 export const exceptionsOf = (event: GivenObject, scrub: Scrubber): ReportedException[] =>
-  listOf(event.exception)
+  reportedList(event.exception)
     .slice(-MOST_EXCEPTIONS)
     .reverse()
     .map(given => {
@@ -58,8 +58,8 @@ export const exceptionsOf = (event: GivenObject, scrub: Scrubber): ReportedExcep
       const frames = isObject(stacktrace) && Array.isArray(stacktrace.frames) ? stacktrace.frames.filter(isObject) : []
       const handled = isObject(mechanism) ? mechanism.handled : undefined
       return {
-        ...(textOf(type) !== undefined && { type: scrub.text(textOf(type)!, 200) }),
-        ...(textOf(value) !== undefined && { value: scrub.text(textOf(value)!, 2_000) }),
+        ...(reportedText(type) !== undefined && { type: scrub.text(reportedText(type)!, 200) }),
+        ...(reportedText(value) !== undefined && { value: scrub.text(reportedText(value)!, 2_000) }),
         ...(typeof handled === 'boolean' && { handled }),
         frames: frames
           .slice(-MOST_FRAMES)

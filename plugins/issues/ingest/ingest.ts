@@ -5,11 +5,11 @@ import type { Issues } from '../issues.js'
 import type { Reporters } from '../reporters.js'
 import type { StoredReporter } from '../stored.js'
 import type { IngestInput } from './contract.js'
-import { isReadable, objectOf, readEnvelope, type Envelope, type EnvelopeItem, type GivenObject } from './envelope.js'
-import { textOf } from './frames.js'
+import { isUnderstood, objectOf, readEnvelope, type Envelope, type EnvelopeItem, type GivenObject } from './envelope.js'
+import { reportedText } from './frames.js'
 import { ReportLimits } from './limits.js'
 import { eventIdOf, newEventId, readEvent, readFeedback, type ReadingOptions } from './read-event.js'
-import { unpacked } from './unpack.js'
+import { unpackedBody } from './unpack.js'
 
 const MOST_UNPACKED = 8 * 1024 * 1024
 const MOST_EVENT = 1024 * 1024
@@ -41,7 +41,7 @@ export class Ingest {
     const key = input.sentry_key ?? keyOf(input['x-sentry-auth'])
     let reporter = key === undefined ? undefined : this.#admitted(input.project, key, address, http?.pageOrigin)
     const bytes = Buffer.from(input.body, 'base64')
-    const text = await unpacked(bytes, http?.contentEncoding, as === 'event' ? MOST_EVENT : MOST_UNPACKED)
+    const text = await unpackedBody(bytes, http?.contentEncoding, as === 'event' ? MOST_EVENT : MOST_UNPACKED)
     const envelope = as === 'event' ? ofEvent(text) : readEnvelope(text)
     // The key of the header is as good as one in the request.
     reporter ??= this.#admitted(input.project, keyOfDsn(envelope.header.dsn) ?? '', address, http?.pageOrigin)
@@ -63,7 +63,7 @@ export class Ingest {
 
   async #takeAll(reporter: StoredReporter, { header, items }: Envelope, address: string): Promise<string> {
     const { issues, reporters, secrets, salt } = this.#deps
-    if (!items.some(isReadable)) refuse('invalid', 'expected an envelope with an item that can be read, found none')
+    if (!items.some(isUnderstood)) refuse('invalid', 'expected an envelope with an item that can be read, found none')
     if (issues.behind)
       refuse('unavailable', 'more is reported than can be stored now', { retryAfter: 5, headers: LATER })
     const { masker } = await secrets.now()
@@ -139,6 +139,6 @@ const keyOf = (header: string | undefined): string | undefined =>
   /(?:^|[\s,])sentry_key=([^,\s]+)/i.exec(header ?? '')?.[1]
 
 const keyOfDsn = (dsn: unknown): string | undefined => {
-  const text = textOf(dsn)
+  const text = reportedText(dsn)
   return text === undefined ? undefined : URL.parse(text)?.username
 }

@@ -4,8 +4,8 @@ import type { IssueLevel } from '../contract.js'
 import type { IssueIdentity, ReportedFrame, StoredEvent } from '../stored.js'
 import type { GivenObject } from './envelope.js'
 import { issueIdOf } from './fingerprint.js'
-import { exceptionsOf, listOf, textOf } from './frames.js'
-import { fieldsOf, Scrubber } from './scrub.js'
+import { exceptionsOf, reportedList, reportedText } from './frames.js'
+import { reportedFields, Scrubber } from './scrub.js'
 
 const MOST_TITLE = 200
 const MOST_NAME = 200
@@ -65,10 +65,10 @@ interface User {
 }
 
 const userOf = (event: GivenObject, { reporter, salt, address }: ReadingOptions): User => {
-  const given = fieldsOf(event.user)
-  const ip = textOf(given.ip_address) === '{{auto}}' ? address : textOf(given.ip_address)
-  const id = typeof given.id === 'number' ? String(given.id) : textOf(given.id)
-  const [email, username] = [textOf(given.email), textOf(given.username)]
+  const given = reportedFields(event.user)
+  const ip = reportedText(given.ip_address) === '{{auto}}' ? address : reportedText(given.ip_address)
+  const id = typeof given.id === 'number' ? String(given.id) : reportedText(given.id)
+  const [email, username] = [reportedText(given.email), reportedText(given.username)]
   const named = id ?? email ?? username ?? ip
   const shown = { ...(id && { id }), ...(email && { email }), ...(username && { username }), ...(ip && { ip }) }
   return {
@@ -79,12 +79,12 @@ const userOf = (event: GivenObject, { reporter, salt, address }: ReadingOptions)
 }
 
 const messageOf = (event: GivenObject): string | undefined => {
-  const entry = fieldsOf(event.logentry ?? event.message)
-  return textOf(entry.formatted) ?? textOf(entry.message) ?? textOf(event.message)
+  const entry = reportedFields(event.logentry ?? event.message)
+  return reportedText(entry.formatted) ?? reportedText(entry.message) ?? reportedText(event.message)
 }
 
 const tagsOf = (value: unknown, scrub: Scrubber): { [tag: string]: string } => {
-  const given: unknown[] = Array.isArray(value) ? value : Object.entries(fieldsOf(value))
+  const given: unknown[] = Array.isArray(value) ? value : Object.entries(reportedFields(value))
   const pairs = given.filter(pair => Array.isArray(pair)).slice(0, MOST_TAGS)
   const tags = Object.create(null) as { [tag: string]: string }
   for (const [name, text] of pairs as [unknown, unknown][])
@@ -94,21 +94,23 @@ const tagsOf = (value: unknown, scrub: Scrubber): { [tag: string]: string } => {
 }
 
 const breadcrumbsOf = (event: GivenObject, scrub: Scrubber, now: number): StoredEvent['breadcrumbs'] =>
-  listOf(event.breadcrumbs)
+  reportedList(event.breadcrumbs)
     .slice(-MOST_BREADCRUMBS)
     .map(({ timestamp, category, level, message, data }) => {
-      const text = textOf(message) ?? (data === undefined ? undefined : JSON.stringify(scrub.value('', data)))
+      const text = reportedText(message) ?? (data === undefined ? undefined : JSON.stringify(scrub.value('', data)))
       return {
         ...(timestamp !== undefined && { at: timeOf(timestamp, now) }),
-        ...(textOf(category) !== undefined && { category: scrub.text(textOf(category)!, MOST_NAME) }),
-        ...(textOf(level) !== undefined && { level: scrub.text(textOf(level)!, 20) }),
+        ...(reportedText(category) !== undefined && { category: scrub.text(reportedText(category)!, MOST_NAME) }),
+        ...(reportedText(level) !== undefined && { level: scrub.text(reportedText(level)!, 20) }),
         ...(text !== undefined && { message: scrub.text(text, 1_000) }),
       }
     })
 
 const nameAndVersion = (value: unknown): string | undefined => {
-  const { name, version, model, family } = fieldsOf(value)
-  const text = [textOf(name) ?? textOf(model) ?? textOf(family), textOf(version)].filter(Boolean).join(' ')
+  const { name, version, model, family } = reportedFields(value)
+  const text = [reportedText(name) ?? reportedText(model) ?? reportedText(family), reportedText(version)]
+    .filter(Boolean)
+    .join(' ')
   return text === '' ? undefined : text
 }
 
@@ -121,7 +123,7 @@ const BROWSERS = [
 
 const browserOf = (contexts: GivenObject, request: GivenObject): string | undefined => {
   const named = nameAndVersion(contexts.browser)
-  const headers = Object.entries(fieldsOf(request.headers))
+  const headers = Object.entries(reportedFields(request.headers))
   const agent = headers.find(([name]) => name.toLowerCase() === 'user-agent')?.[1]
   if (named !== undefined || typeof agent !== 'string') return named
   for (const [form, name] of BROWSERS) {
@@ -132,7 +134,7 @@ const browserOf = (contexts: GivenObject, request: GivenObject): string | undefi
 }
 
 const extraOf = (event: GivenObject, user: User, scrub: Scrubber): StoredEvent['extra'] => {
-  const extra = scrub.object({ ...fieldsOf(event.extra), ...(user.shown && { user: user.shown }) })
+  const extra = scrub.object({ ...reportedFields(event.extra), ...(user.shown && { user: user.shown }) })
   if (Object.keys(extra).length === 0) return undefined
   const text = JSON.stringify(extra)
   return text.length > MOST_EXTRA ? { cut: scrub.text(text, MOST_EXTRA) } : extra
@@ -158,10 +160,10 @@ export const readEvent = (given: GivenObject, id: string, options: ReadingOption
   const { reporter, masker, now } = options
   const user = userOf(given, options)
   const scrub = new Scrubber(masker, user.personal)
-  const contexts = fieldsOf(given.contexts)
-  const request = fieldsOf(given.request)
-  const [message, sdk, extra] = [messageOf(given), fieldsOf(given.sdk), extraOf(given, user, scrub)]
-  const level = LEVELS[textOf(given.level) ?? ''] ?? 'error'
+  const contexts = reportedFields(given.contexts)
+  const request = reportedFields(given.request)
+  const [message, sdk, extra] = [messageOf(given), reportedFields(given.sdk), extraOf(given, user, scrub)]
+  const level = LEVELS[reportedText(given.level) ?? ''] ?? 'error'
   const named = (field: string, value: string | undefined, most = MOST_NAME) =>
     value === undefined ? {} : { [field]: scrub.text(value, most) }
   const event: StoredEvent = {
@@ -170,17 +172,20 @@ export const readEvent = (given: GivenObject, id: string, options: ReadingOption
     exceptions: exceptionsOf(given, scrub),
     breadcrumbs: breadcrumbsOf(given, scrub, now),
     tags: tagsOf(given.tags, scrub),
-    ...named('release', textOf(given.release)),
-    ...named('environment', textOf(given.environment)),
-    ...named('url', textOf(request.url), 1_000),
-    ...named('transaction', textOf(given.transaction)),
+    ...named('release', reportedText(given.release)),
+    ...named('environment', reportedText(given.environment)),
+    ...named('url', reportedText(request.url), 1_000),
+    ...named('transaction', reportedText(given.transaction)),
     ...named('runtime', nameAndVersion(contexts.runtime)),
     ...named('os', nameAndVersion(contexts.os)),
     ...named('browser', browserOf(contexts, request)),
     ...named('device', nameAndVersion(contexts.device)),
     ...(user.hash !== undefined && { userHash: user.hash }),
-    ...(textOf(sdk.name) !== undefined && {
-      sdk: { name: scrub.text(textOf(sdk.name)!, 100), version: scrub.text(textOf(sdk.version) ?? '', 100) },
+    ...(reportedText(sdk.name) !== undefined && {
+      sdk: {
+        name: scrub.text(reportedText(sdk.name)!, 100),
+        version: scrub.text(reportedText(sdk.version) ?? '', 100),
+      },
     }),
     ...(extra && { extra }),
   }
@@ -188,7 +193,7 @@ export const readEvent = (given: GivenObject, id: string, options: ReadingOption
   const top = topFrame(event)
   const place = [top?.function, top?.file && `(${top.file})`].filter(Boolean).join(' ')
   const culprit = (event.transaction ?? place).slice(0, MOST_TITLE)
-  const [type, platform] = [event.exceptions[0]?.type, textOf(given.platform)]
+  const [type, platform] = [event.exceptions[0]?.type, reportedText(given.platform)]
   return {
     event,
     of: {
@@ -206,8 +211,8 @@ export const readFeedback = (
   given: GivenObject,
   { masker }: Pick<ReadingOptions, 'masker'>,
 ): { event: string | undefined; text: string } | undefined => {
-  const { message, comments, associated_event_id: associated } = fieldsOf(fieldsOf(given.contexts).feedback)
-  const text = type === 'user_report' ? textOf(given.comments) : (textOf(message) ?? textOf(comments))
+  const { message, comments, associated_event_id: associated } = reportedFields(reportedFields(given.contexts).feedback)
+  const text = type === 'user_report' ? reportedText(given.comments) : (reportedText(message) ?? reportedText(comments))
   if (text === undefined) return undefined
   const event = eventIdOf(type === 'user_report' ? given.event_id : associated)
   return { event, text: new Scrubber(masker, []).text(text, MOST_MESSAGE) }

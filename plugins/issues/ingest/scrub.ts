@@ -4,14 +4,19 @@ import { CLOSED_KEYS } from '../../../sdk/node/files/json.js'
 import { isObject } from './envelope.js'
 
 /** Names of fields whose values are credentials. */
-const SECRET_FIELD =
-  /pass(?:word|wd|phrase|code)|^pwd$|secret|token|cookie|auth(?:orization)?$|credential|(?:^|[^a-z])key$|[a-z]Key$|apikey/i
+const SECRET_FIELD = new RegExp(
+  String.raw`pass(?:word|wd|phrase|code)|^pwd$|secret|token|cookie|auth(?:orization)?$|credential|apikey`
+    + String.raw`|(?:^|[^a-z])key$`,
+  'i',
+)
+/** A name such as `apiKey`. */
+const KEY_FIELD = /[a-z]Key$/
 const MOST_DEPTH = 8
 const MOST_ENTRIES = 100
 const MOST_TEXT = 4_000
 const SHORTEST_PERSONAL = 4
 
-export const namesCredential = (field: string): boolean => SECRET_FIELD.test(field)
+export const namesCredential = (field: string): boolean => SECRET_FIELD.test(field) || KEY_FIELD.test(field)
 
 /** Removes credentials, and who used the program, from what a stranger reports. */
 export class Scrubber {
@@ -59,4 +64,4 @@ export class Scrubber {
 }
 
 /** An object as it is reported, or an empty one. */
-export const fieldsOf = (value: unknown): { readonly [field: string]: unknown } => (isObject(value) ? value : {})
+export const reportedFields = (value: unknown): { readonly [field: string]: unknown } => (isObject(value) ? value : {})

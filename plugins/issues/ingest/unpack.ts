@@ -16,8 +16,8 @@ const DEFLATE = 8
 
 const isCoding = (coding: string): coding is keyof typeof UNPACK => Object.hasOwn(UNPACK, coding)
 
-/** The bytes of a body, unpacked; refuses more than `most` and what its coding does not fit. */
-export const unpacked = async (body: Buffer, coding = 'identity', most: number): Promise<Buffer> => {
+/** The bytes of a body, unpackedBody; refuses more than `most` and what its coding does not fit. */
+export const unpackedBody = async (body: Buffer, coding = 'identity', most: number): Promise<Buffer> => {
   const name = coding.trim().toLowerCase()
   if (name === 'identity' || name === '') return body.length > most ? tooLarge(most) : body
   if (!isCoding(name))
@@ -28,9 +28,9 @@ export const unpacked = async (body: Buffer, coding = 'identity', most: number):
       return await unpack(body, { maxOutputLength: most })
     } catch (error) {
       if (codeOf(error) === 'ERR_BUFFER_TOO_LARGE') return tooLarge(most)
-      return refuse('invalid', `the body cannot be unpacked as ${name}`)
+      return refuse('invalid', `the body cannot be unpackedBody as ${name}`)
     }
   })
 }
 
-const tooLarge = (most: number): never => refuse('too-large', `expected at most ${most} bytes unpacked, found more`)
+const tooLarge = (most: number): never => refuse('too-large', `expected at most ${most} bytes unpackedBody, found more`)

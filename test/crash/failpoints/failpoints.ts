@@ -125,6 +125,8 @@ export const LOOPS_POINTS: readonly string[] = [
   'loops.round.recorded',
 ]
 
+export const ISSUES_POINTS: readonly string[] = ['issues.fix.noted', 'issues.kept', 'issues.logged', 'issues.stored']
+
 export const NEEDS_POINTS: readonly string[] = ['needs.message.accepted', 'needs.message.noted', 'needs.settled']
 
 export const OUTBOX_POINTS: readonly string[] = [

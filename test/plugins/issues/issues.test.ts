@@ -103,7 +103,12 @@ t.test('issues', async t => {
     }
     await program(
       'crash.mjs',
-      'Sentry.init({ dsn: process.env.DSN })\nconst pay = () => {\n  throw new TypeError("no total")\n}\nsetTimeout(pay)\n',
+      `Sentry.init({ dsn: process.env.DSN })
+const pay = () => {
+  throw new TypeError('no total')
+}
+setTimeout(pay)
+`,
     )
     const first = await only(reporter)
     t.match(first, {
@@ -159,7 +164,7 @@ await Sentry.flush()
       limit: 2,
       sort: 'count',
     })
-    t.match([total, counts.open, issues.length, issues[0]?.count], [4, 4, 2, 3])
+    t.same([total, counts.open, issues.length, issues[0]?.count], [4, 4, 2, 3])
     const rest = await client.call('GET /issues', { reporter: reporter.id, sort: 'count', after: next! })
     t.equal(new Set([...issues, ...rest.issues].map(({ id }) => id)).size, 4)
     t.equal((await refusalOf(() => client.call('GET /issues', { after: next! }))).status, 400)
