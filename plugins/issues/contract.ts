@@ -199,7 +199,7 @@ export interface IssuesCalls extends IngestCalls {
    * - 404: no such issue, or the event is not kept
    */
   'GET /issues/{id}'(input: {
-    id: IssueId
+    id: string
     limit?: Positive
     /** Only events received before this time. */
     before?: Millis
@@ -217,7 +217,7 @@ export interface IssuesCalls extends IngestCalls {
    * - 404: an issue is unknown; nothing changed
    */
   'POST /issues/state'(input: {
-    ids: IssueId[] & tags.MinItems<1> & tags.MaxItems<100>
+    ids: string[] & tags.MinItems<1> & tags.MaxItems<100>
     state: IssueState
     /** Left out: `now`. */
     in?: 'now' | 'next-release'
@@ -238,7 +238,7 @@ export interface IssuesCalls extends IngestCalls {
    * - 422: the turn is not possible; the message says why
    */
   'POST /issues/{id}/fix'(input: {
-    id: IssueId
+    id: string
     /** Left out: what a new conversation gets. */
     pick?: {
       agent: string & tags.MinLength<1> & tags.MaxLength<120>

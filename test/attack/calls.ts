@@ -67,6 +67,9 @@ export const isForExtensions = ({ access }: Routed): boolean => 'only' in access
 export const takesAnyBody = ({ access }: Routed): boolean =>
   access.forms?.some(form => form === 'raw' || form === 'binary') === true
 
+/** Whether pages of every origin may make a call, which judges them itself. */
+export const takesAnyOrigin = ({ access }: Routed): boolean => 'open' in access && access.anyOrigin !== undefined
+
 /** A daemon that records which routed calls were reached, without executing them. */
 export interface Guarded extends Support {
   /** The calls reached since the last call of this function. */

@@ -9,7 +9,7 @@ export interface IngestInput {
   sentry_key?: string & tags.MaxLength<200>
   /** Holds the key as `sentry_key=…`. */
   'x-sentry-auth'?: string & tags.MaxLength<4000>
-  body: string
+  body?: string
 }
 
 /** The open addresses that embedded reporters send to. */

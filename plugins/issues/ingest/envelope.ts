@@ -53,14 +53,17 @@ const lineAt = (bytes: Buffer, from: number): { line: Buffer; next: number } => 
 }
 
 const headerLine = (line: Buffer): GivenObject | undefined => {
-  if (line.length > MOST_LINE) refuse('too-large', `expected lines before items of at most ${MOST_LINE} bytes`)
+  if (line.length > MOST_LINE)
+    refuse('too-large', `expected lines before items of at most ${MOST_LINE} bytes, found more`)
   return objectOf(line)
 }
 
 /** Reads an envelope; what is broken in an item is left out. Refuses one without a header or over its limits. */
 export const readEnvelope = (bytes: Buffer): Envelope => {
   const first = lineAt(bytes, 0)
-  const header = headerLine(first.line) ?? refuse('invalid', 'expected an envelope with a first line of JSON')
+  const header =
+    headerLine(first.line)
+    ?? refuse('invalid', `expected an envelope with a first line of JSON, found ${bytes.length} bytes without one`)
   const items: EnvelopeItem[] = []
   for (let at = first.next; at < bytes.length;) {
     const { line, next } = lineAt(bytes, at)

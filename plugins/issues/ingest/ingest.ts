@@ -40,7 +40,7 @@ export class Ingest {
     const address = http?.address ?? ''
     const key = input.sentry_key ?? keyOf(input['x-sentry-auth'])
     let reporter = key === undefined ? undefined : this.#admitted(input.project, key, address, http?.pageOrigin)
-    const bytes = Buffer.from(input.body, 'base64')
+    const bytes = Buffer.from(input.body ?? '', 'base64')
     const text = await unpackedBody(bytes, http?.contentEncoding, as === 'event' ? MOST_EVENT : MOST_UNPACKED)
     const envelope = as === 'event' ? ofEvent(text) : readEnvelope(text)
     // The key of the header is as good as one in the request.
@@ -131,7 +131,8 @@ export class Ingest {
 const LATER = { 'x-sentry-rate-limits': '5:error:organization' }
 
 const ofEvent = (text: Buffer): Envelope => {
-  const payload = objectOf(text) ?? refuse('invalid', 'expected one event as a JSON object')
+  const payload =
+    objectOf(text) ?? refuse('invalid', `expected one event as a JSON object, found ${text.length} bytes that are none`)
   return { header: {}, items: [{ type: 'event', payload }] }
 }
 

@@ -16,7 +16,7 @@ const DEFLATE = 8
 
 const isCoding = (coding: string): coding is keyof typeof UNPACK => Object.hasOwn(UNPACK, coding)
 
-/** The bytes of a body, unpackedBody; refuses more than `most` and what its coding does not fit. */
+/** The bytes of a body, unpacked; refuses more than `most` and what its coding does not fit. */
 export const unpackedBody = async (body: Buffer, coding = 'identity', most: number): Promise<Buffer> => {
   const name = coding.trim().toLowerCase()
   if (name === 'identity' || name === '') return body.length > most ? tooLarge(most) : body
@@ -28,9 +28,9 @@ export const unpackedBody = async (body: Buffer, coding = 'identity', most: numb
       return await unpack(body, { maxOutputLength: most })
     } catch (error) {
       if (codeOf(error) === 'ERR_BUFFER_TOO_LARGE') return tooLarge(most)
-      return refuse('invalid', `the body cannot be unpackedBody as ${name}`)
+      return refuse('invalid', `expected a body as ${name}, found ${body.length} bytes that cannot be unpacked so`)
     }
   })
 }
 
-const tooLarge = (most: number): never => refuse('too-large', `expected at most ${most} bytes unpackedBody, found more`)
+const tooLarge = (most: number): never => refuse('too-large', `expected at most ${most} bytes unpacked, found more`)

@@ -190,7 +190,7 @@ export const openParent = async (tree: PathTree, path: string, options: ParentOp
   const name = segments.at(-1)!
   if (closedAs(segments) === 'closed') absent(path)
   if (!options.existing && segments.some(segment => CONTROL.test(segment)))
-    refuse('invalid', `expected names without control characters, found ${shownPath(path)}`, {
+    refuse('invalid', `path: expected names without control characters, found ${shownPath(path)}`, {
       errors: [{ path: 'path', expected: 'names without control characters' }],
     })
   const above = segments.slice(0, -1)
