@@ -6,9 +6,10 @@ type Slug = string & tags.Pattern<'^[a-z0-9][a-z0-9-]*$'>
 /**
  * A type of body besides JSON. `text` becomes the input field `text`; the fields of a form, and the files of a
  * multipart form, become input fields; `bytes` become a file in the field `bytes`, with the other fields in the query;
- * `raw` takes a body of any type as text in the field `body`, with the other fields in the query.
+ * `raw` takes a body of any type as text in the field `body`, with the other fields in the query; `binary` does the
+ * same with a body of any type and encoding, in base64.
  */
-export type BodyForm = 'text' | 'form' | 'multipart' | 'bytes' | 'raw'
+export type BodyForm = 'text' | 'form' | 'multipart' | 'bytes' | 'raw' | 'binary'
 
 /** The body that a call takes; default: JSON of at most 1 MiB. */
 export interface BodyAccess {
@@ -43,6 +44,11 @@ export interface OpenAccess extends BodyAccess {
    * Nothing else is served below its first segment.
    */
   publicPage?: true
+  /**
+   * Pages of every origin may make the call, without credentials and with the headers named here; the call judges their
+   * origin itself. These headers become input fields.
+   */
+  anyOrigin?: { headers: Slug[] }
 }
 
 /** Who may use a route. */

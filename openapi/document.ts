@@ -162,7 +162,7 @@ const describe = (
   const [method, path = ''] = call.name.split(' ')
   const open = 'open' in access
   const { text, declared } = declaredIn(call.description)
-  const { parameters, body } = inputOf(group, call, schemas, access.forms)
+  const { parameters, body } = inputOf(group, call, schemas, access)
   const success = replyOf(group, call, access.id, schemas)
   const limit = access.body ? `At most ${size(access.body)}.` : undefined
   const operation: oas31.OperationObject = {
@@ -207,6 +207,7 @@ const describe = (
 
 const contentOf = (body: JsonSchema, { forms = [] }: DocumentAccess): oas31.ContentObject => {
   if (forms.includes('raw')) return { '*/*': { schema: body } }
+  if (forms.includes('binary')) return { '*/*': {} }
   return {
     'application/json': { schema: body },
     ...(forms.includes('text') && { 'text/*': { schema: { type: 'string' } } }),
@@ -246,8 +247,10 @@ interface CallInput {
 }
 
 /** Splits a call's input into path, query and body. */
-const inputOf = (group: string, call: CallSchema, schemas: Schemas, forms: DocumentAccess['forms'] = []): CallInput => {
-  const raw = forms.includes('raw')
+const inputOf = (group: string, call: CallSchema, schemas: Schemas, access: DocumentAccess): CallInput => {
+  const { forms = [] } = access
+  const headers = 'open' in access ? (access.anyOrigin?.headers ?? []) : []
+  const raw = forms.includes('raw') || forms.includes('binary')
   const [method, path = ''] = call.name.split(' ')
   const inPath = [...path.matchAll(/\{([^}]+)\}/g)].map(match => match[1]!)
   const given = call.parameters[0] && published(call.parameters[0].schema as JsonSchema)
@@ -261,7 +264,13 @@ const inputOf = (group: string, call: CallSchema, schemas: Schemas, forms: Docum
     throw new Error(`${group}: ${call.name} takes a union, which a query cannot say: use one plain object`)
   }
   const travels = (name: string) =>
-    inPath.includes(name) ? 'path' : method === 'GET' || (raw && name !== 'body') ? 'query' : 'body'
+    headers.includes(name)
+      ? 'header'
+      : inPath.includes(name)
+        ? 'path'
+        : method === 'GET' || (raw && name !== 'body')
+          ? 'query'
+          : 'body'
   const parameters = fields.flatMap(([name, { description, ...schema }]): oas31.ParameterObject[] => {
     const place = travels(name)
     const required = place === 'path' || input!.required?.includes(name) === true

@@ -4,7 +4,7 @@ import type { Agent, AgentEvents } from '../plugins/agent/contract.js'
 import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { ApprovalsCalls, ApprovalsEvents } from '../plugins/approvals/contract.js'
 import type { Areas } from '../plugins/areas/contract.js'
-import type { AutomationsCalls, AutomationsEvents } from '../plugins/automations/contract.js'
+import type { AutomationsCalls, AutomationsEvents, CatalogSource } from '../plugins/automations/contract.js'
 import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
 import type { ChoresCalls } from '../plugins/chores/contract.js'
 import type { ConsoleCalls } from '../plugins/console/contract.js'
@@ -13,6 +13,7 @@ import type { EndpointCalls } from '../plugins/endpoints/contract.js'
 import type { ExtensionsCalls } from '../plugins/extensions/contract.js'
 import type { GitCalls } from '../plugins/git/contract.js'
 import type { HistoryCalls } from '../plugins/history/contract.js'
+import type { IssuesCalls, IssuesEvents } from '../plugins/issues/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { LoopsCalls, LoopsEvents } from '../plugins/loops/contract.js'
 import type { NeedsCalls, NeedsEvents } from '../plugins/needs/contract.js'
@@ -77,6 +78,7 @@ export interface Api
     ShareCalls,
     AccountsCalls,
     ChoresCalls,
+    IssuesCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */
@@ -89,6 +91,7 @@ export interface Events
     CapabilitiesEvents,
     ApprovalsEvents,
     NeedsEvents,
+    IssuesEvents,
     LoopsEvents,
     PersonasEvents,
     SecretsEvents,
@@ -115,6 +118,8 @@ export interface Points {
   'system.manifestProblems': () => Promise<ManifestProblemReport[]>
   /** What names a persona, for `GET /personas/{id}/resolved`. */
   'personas.pointers': () => Promise<PersonaPointer[]>
+  /** What automations can listen to of a group. */
+  'automations.sources': () => CatalogSource[]
   /** The secrets that a group needs, for the inventory of secrets. */
   'secrets.required': () => Promise<RequiredSecret[]>
 }

@@ -45,6 +45,8 @@ export interface RefusalDetail {
   errors?: readonly FieldError[]
   /** Seconds to wait before a retry. */
   retryAfter?: number
+  /** Further headers of the answer. */
+  headers?: { readonly [name: string]: string }
   /** Further fields of the body that the call documents, such as `hash` or `conflicts`. */
   fields?: { readonly [name: string]: unknown }
   cause?: unknown

@@ -125,4 +125,8 @@ export interface HttpFacts {
   readonly lastEventId?: string
   /** The sender's key of this request: the same one again asks for the first answer. */
   readonly idempotencyKey?: string
+  /** How the body is compressed (`content-encoding`), of a call that takes it as it is. */
+  readonly contentEncoding?: string
+  /** The origin of the page that made the request. */
+  readonly pageOrigin?: string
 }

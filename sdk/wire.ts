@@ -25,6 +25,7 @@ interface RefuseMessage {
   id: number
   body: RefusalBody
   retryAfter?: number
+  headers?: { readonly [name: string]: string }
 }
 interface PullMessage {
   kind: 'pull'
@@ -148,7 +149,10 @@ export class Peer implements Link {
     })
     if (reply.kind !== 'refuse') return reply
     const refusal = Refusal.parse(reply.body)
-    throw new Refusal(refusal.reason, refusal.message, { ...refusal.detail, retryAfter: reply.retryAfter })
+    throw new Refusal(refusal.reason, refusal.message, {
+      ...{ ...refusal.detail, retryAfter: reply.retryAfter },
+      ...(reply.headers && { headers: reply.headers }),
+    })
   }
 
   async *#pulled(id: number, finish: () => void): AsyncIterable<unknown, unknown> {
@@ -182,6 +186,7 @@ export class Peer implements Link {
         id,
         body,
         ...(detail.retryAfter !== undefined && { retryAfter: detail.retryAfter }),
+        ...(detail.headers && { headers: detail.headers }),
       })
     }
     this.#waiting.get(id)?.resolve(message)

@@ -15,11 +15,11 @@ const LINES = {
   file: 400,
   kernelFile: 300,
   folders: {
-    kernel: 1100,
+    kernel: 1104,
     'kernel/auth': 1500,
     'kernel/config': 200,
     'kernel/extensions': 300,
-    'kernel/http': 1260,
+    'kernel/http': 1340,
     'kernel/http/sockets': 260,
     'kernel/logs': 250,
     'kernel/storage': 450,

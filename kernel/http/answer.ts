@@ -64,8 +64,12 @@ export const httpFactsOf = (ctx: RequestContext): HttpFacts => {
   const { head, ownHost, origin, foreign, ...facts } = ctx.state.arrival
   const { accept, 'accept-encoding': acceptEncoding, 'if-match': ifMatch, 'if-range': ifRange, range } = ctx.req.headers
   const { 'idempotency-key': idempotencyKey, 'if-none-match': ifNoneMatch } = ctx.req.headers
+  const contentEncoding = ctx.req.headers['content-encoding']
+  const pageOrigin = head.get('origin')
   return {
     ...facts,
+    ...(contentEncoding !== undefined && { contentEncoding }),
+    ...(pageOrigin !== undefined && { pageOrigin }),
     ...(ctx.req.method === 'HEAD' && { headOnly: true as const }),
     ...(ifNoneMatch !== undefined && { ifNoneMatch }),
     ...(accept !== undefined && { accept }),

@@ -6,6 +6,7 @@ import { serveSubtree, type SubtreeDeps } from '../extensions/subtree.js'
 import type { Group } from '../group.js'
 import type { Logger } from '../logs/log.js'
 import { admitCaller } from './admission.js'
+import { AnyOrigin } from './any-origin.js'
 import { isBytes, sendAnswer, type AnswerDeps } from './answer.js'
 import { readInput } from './body.js'
 import { compose } from './compose.js'
@@ -35,12 +36,13 @@ export class App {
   readonly upgrades = new Upgrades()
   readonly #options: AppOptions
   readonly #routes = new Routes()
+  readonly #anyOrigin = new AnyOrigin()
 
   constructor(options: AppOptions) {
     this.#options = options
     this.#koa.use(answerErrors(options.log))
     this.#koa.use(serveInTurn())
-    this.#koa.use(checkOrigin(options.http, options.publicHost))
+    this.#koa.use(checkOrigin(options.http, this.#anyOrigin, options.publicHost))
     this.#koa.use(this.#routes.step)
   }
 
@@ -64,6 +66,7 @@ export class App {
       if (!isRoute(call)) continue
       const [method = '', path = ''] = call.split(' ')
       if (access.ticket?.lastsSeconds) deps.auth.ticketsLast(access.ticket.for, access.ticket.lastsSeconds * 1000)
+      if ('open' in access && access.anyOrigin) this.#anyOrigin.add(path, access.anyOrigin.headers)
       const isPage = 'open' in access && access.publicPage === true
       const steps = [
         contract,

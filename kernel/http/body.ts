@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http'
 import { refuse } from '../../sdk/refusal.js'
 import type { BodyForm, CallAccess } from '../manifest.js'
 import { readForm } from './forms.js'
-import { readFields, readJsonBody, readQuery } from './input.js'
+import { inputHeaders } from './any-origin.js'
+import { readFields, readJsonBody, readParams, readQuery } from './input.js'
 import type { RequestStep } from './request.js'
 
 const JSON_LIMIT = 1 << 20
@@ -18,8 +19,9 @@ const readJson = async (req: IncomingMessage, limit: number, forms: readonly Bod
 
 /** Reads the query, JSON body or form into the call's input; deletes the files of a form after the answer. */
 export const readInput =
-  (call: string, { body = JSON_LIMIT, forms = [] }: CallAccess, uploads: string): RequestStep =>
+  (call: string, access: CallAccess, uploads: string): RequestStep =>
   async (ctx, next) => {
+    const { body = JSON_LIMIT, forms = [] } = access
     const { contract } = ctx.state
     const form = forms.length > 0 ? await readForm(ctx, forms, body, uploads) : undefined
     try {
@@ -28,7 +30,8 @@ export const readInput =
         : form
           ? readFields(form.fields, 'body', call, contract.schema())
           : await readJson(ctx.req, body, forms)
-      ctx.state.input = Object.assign(given, ctx.params)
+      const params = readParams(ctx.params, call, contract.schema)
+      ctx.state.input = Object.assign(given, params, 'open' in access && inputHeaders(ctx, access))
       await next()
     } finally {
       if (form) await form.removeFiles()

@@ -28,6 +28,7 @@ const TYPES: { readonly [form in BodyForm]: string } = {
   multipart: 'multipart/form-data',
   bytes: 'application/octet-stream',
   raw: '*/*',
+  binary: '*/*',
 }
 const FIELDS = 1000
 const FILES = 20
@@ -43,7 +44,8 @@ export const readForm = async (
   limit: number,
   folder: string,
 ): Promise<Form | undefined> => {
-  if (forms.includes('raw')) return readAny(ctx, limit)
+  if (forms.includes('raw')) return readAny(ctx, limit, 'utf8')
+  if (forms.includes('binary')) return readAny(ctx, limit, 'base64')
   const form = forms.find(one => ctx.request.is(TYPES[one]))
   if (!form) return undefined
   if (Number(ctx.req.headers['content-length']) > limit) throw bodyTooLarge(limit)
@@ -104,12 +106,12 @@ const readRaw = async (ctx: KoaContext, limit: number, place: string): Promise<F
   }
 }
 
-/** Keeps a body of any type as text. */
-const readAny = async (ctx: KoaContext, limit: number): Promise<Form> => {
+/** Keeps a body of any type, as text or in base64. */
+const readAny = async (ctx: KoaContext, limit: number, as: 'utf8' | 'base64'): Promise<Form> => {
   const text = await withParts(ctx, limit, async parts => {
     const all: Buffer[] = []
     for await (const part of parts) all.push(part)
-    return Buffer.concat(all).toString()
+    return Buffer.concat(all).toString(as)
   })
   return { fields: besideQuery(ctx, 'body', text), removeFiles: async () => {} }
 }

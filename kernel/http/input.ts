@@ -59,6 +59,19 @@ export const bodyIncomplete = (): Refusal => new Refusal('invalid', 'the body en
 export const readQuery = (query: string, call: string, schema: ContractSchema): { [key: string]: unknown } =>
   readFields(named(new URLSearchParams(query)), 'query', call, schema)
 
+const DIGITS = /^\d+$/
+
+/** The parameters of a path; one of digits alone is a number where the call declares that. */
+export const readParams = (
+  params: { readonly [name: string]: string },
+  call: string,
+  schema: () => ContractSchema,
+): { readonly [name: string]: unknown } => {
+  const numbers = Object.entries(params).filter(([, value]) => DIGITS.test(value))
+  if (numbers.length === 0) return params
+  return { ...params, ...readFields(new Map(numbers.map(([name, value]) => [name, [value]])), 'query', call, schema()) }
+}
+
 /** Every name of a query or form with all its values. */
 export const named = (given: URLSearchParams): Map<string, string[]> =>
   new Map([...given.keys()].map(key => [key, given.getAll(key)]))

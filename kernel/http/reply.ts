@@ -82,6 +82,7 @@ export const sendBytes = async (
 export const sendRefusal = (reply: HttpReply, refusal: Refusal, asPage = false): void => {
   if (reply.res.headersSent) return void reply.res.destroy()
   const { retryAfter } = refusal.detail
+  if (refusal.detail.headers) reply.lines.setAll(refusal.detail.headers)
   if (refusal.reason === 'range') reply.lines.set('content-range', `bytes */${String(refusal.body.sizeBytes)}`)
   if (retryAfter !== undefined) reply.lines.set('retry-after', Math.max(1, Math.ceil(retryAfter)))
   if (!asPage) return sendJson(reply, refusal.status, JSON.stringify(refusal.body))

@@ -22,14 +22,17 @@ export class Routes {
   readonly #routers = new Map<string, Router<RequestState>>()
   readonly #subtrees = new Map<string, RequestStep>()
   readonly #publicPages = new Map<string, RequestStep>()
+  /** Paths that may end in a slash. */
+  readonly #slashed: RegExp[] = []
   #open: string | undefined
 
   /** Adds a route; the router of its first segment is built on the first request that needs it. */
   add(method: string, path: string, steps: readonly RequestStep[]): void {
     const segment = segmentOf(path)
     if (segment.startsWith(PARAMETER)) this.#open = segment
+    if (path.endsWith('/') && path !== '/') this.#slashed.push(pathPattern(path))
     this.#routers.delete(segment)
-    this.#added.set(segment, [...(this.#added.get(segment) ?? []), { method, path, steps }])
+    this.#added.set(segment, [...(this.#added.get(segment) ?? []), { method, path: withoutSlash(path), steps }])
   }
 
   /** Answers all paths below a segment by one step. */
@@ -48,7 +51,7 @@ export class Routes {
     const page = target.startsWith('/') ? this.#publicPages.get(segmentOf(target)) : undefined
     if (page) return page(ctx, next)
     if (ctx.state.arrival.publicHost) return refuseUnknown(ctx)
-    const path = checkedPath(ctx.req.url ?? '')
+    const path = checkedPath(this.#slashed.some(one => one.test(target)) ? withoutSlash(target) : target)
     const segment = segmentOf(path)
     const subtree = this.#subtrees.get(segment)
     if (subtree) return subtree(ctx, next)
@@ -95,6 +98,12 @@ const hasSlash = (params: { readonly [name: string]: string }): boolean =>
 
 const segmentOf = (path: string): string => path.split('/', 2)[1] ?? ''
 
+const withoutSlash = (path: string): string => (path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path)
+
+/** Matches the raw paths of a route; one that ends in a slash is matched without it too. */
+export const pathPattern = (path: string): RegExp =>
+  new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+').replace(/(?<=.)\/$/, '/?')}$`)
+
 /** The raw path of a request target. */
 export const targetPath = (target = ''): string => target.split('?', 1)[0]!
 
@@ -102,11 +111,10 @@ export const targetPath = (target = ''): string => target.split('?', 1)[0]!
 const PLAIN = /^(?:\/[\w-][\w.~-]*)+$/
 
 /**
- * The raw path of a request target; refuses empty segments, broken escapes, and segments that decode to `.`, `..`, a
- * backslash or a null byte.
+ * A raw path; refuses empty segments, broken escapes, and segments that decode to `.`, `..`, a backslash or a null
+ * byte.
  */
-const checkedPath = (target: string): string => {
-  const path = targetPath(target)
+const checkedPath = (path: string): string => {
   if (PLAIN.test(path)) return path
   const unknown = () => refuse('not-found', `nothing is served at ${path.slice(0, 200) || 'an empty target'}`)
   if (!path.startsWith('/')) unknown()

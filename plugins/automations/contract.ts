@@ -147,8 +147,8 @@ export interface CatalogSource {
   requires: string[]
   /** Whether what `requires` names is there. */
   enabled: boolean
-  /** The extension that receives them. */
-  extension: string
+  /** The extension that receives them; absent: a group of the sandbox does. */
+  extension?: string
 }
 /** A ready-made automation. */
 export interface CatalogTemplate {

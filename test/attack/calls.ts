@@ -64,7 +64,11 @@ export const takesTicket = ({ access }: Routed): boolean => 'open' in access && 
 export const isForExtensions = ({ access }: Routed): boolean => 'only' in access && access.only === 'extension'
 
 /** Whether a call takes a body of any type, which nothing parses. */
-export const takesAnyBody = ({ access }: Routed): boolean => access.forms?.includes('raw') === true
+export const takesAnyBody = ({ access }: Routed): boolean =>
+  access.forms?.some(form => form === 'raw' || form === 'binary') === true
+
+/** Whether pages of every origin may make a call, which judges them itself. */
+export const takesAnyOrigin = ({ access }: Routed): boolean => 'open' in access && access.anyOrigin !== undefined
 
 /** A daemon that records which routed calls were reached, without executing them. */
 export interface Guarded extends Support {

@@ -16,9 +16,19 @@ const EVENTS: { readonly [event in WorkspaceEventName]: string } = {
   'deps.fixed': 'A failed install works again',
 }
 
-/** What the enabled extensions contribute. */
-export const contributed = async (host: Pick<Host, 'call' | 'serves'>): Promise<ContributedAutomations> =>
-  (await host.serves('extensions.automations')) ? host.call('extensions.automations') : { listeners: [], templates: [] }
+/** What the enabled extensions contribute, and the sources of the sandbox's own groups. */
+export interface Contributed extends ContributedAutomations {
+  readonly own: readonly CatalogSource[]
+}
+
+/** What the enabled extensions and the sandbox's groups contribute. */
+export const contributed = async (host: Pick<Host, 'call' | 'serves' | 'collect'>): Promise<Contributed> => {
+  const own = (await host.collect('automations.sources')).flat()
+  const given = (await host.serves('extensions.automations')) ? await host.call('extensions.automations') : NOTHING
+  return { ...given, own }
+}
+
+const NOTHING: ContributedAutomations = { listeners: [], templates: [] }
 
 const sourceOf = ({ extension, listener }: ContributedAutomations['listeners'][number]): CatalogSource => {
   const { provider, events, automation } = listener
@@ -53,8 +63,8 @@ const templateOf = ({ extension, template }: ContributedAutomations['templates']
 }
 
 /** The triggers that can be used, and ready-made automations. */
-export const catalogOf = ({ listeners, templates }: ContributedAutomations): AutomationCatalog => ({
-  sources: listeners.map(sourceOf),
+export const catalogOf = ({ listeners, templates, own }: Contributed): AutomationCatalog => ({
+  sources: [...own, ...listeners.map(sourceOf)],
   templates: templates.flatMap(templateOf),
   workspaceEvents: Object.entries(EVENTS).map(([value, label]) => ({ value, label })),
 })

@@ -15,11 +15,19 @@ export interface BoardStreamDeps {
   readonly needs?: () => Promise<{ readonly [conversationId: string]: number }>
   /** How many approvals are proposed, by conversation; those of none are under an empty id. */
   readonly approvals?: () => Promise<{ readonly [conversationId: string]: number }>
+  /** How many issues wait for a person, by the folder of their repository; without one for issues of none. */
+  readonly issues?: () => Promise<readonly WaitingIssues[]>
   readonly show: (frames: LiveFrame[]) => Promise<unknown>
   readonly failed: (error: unknown) => void
   /** The places a person must reach to see a conversation; undefined: people limited to areas do not see it. */
   readonly places?: (card: AgentCard) => Promise<string[] | undefined>
   readonly after?: After
+}
+
+/** Issues of one repository, or of none, that wait for a person. */
+export interface WaitingIssues {
+  readonly within?: string
+  readonly count: number
 }
 
 const PAUSE = 1_000
@@ -60,10 +68,11 @@ export class BoardStream {
   /** Set while the last reading of the whole board is recent; cancelled by the next. */
   #whole = false
   #stale: (() => void) | undefined
-  #figures = JSON.stringify([NOTHING, 0])
+  #figures = JSON.stringify([NOTHING, 0, []])
   #counted = NOTHING
   /** Fires of automations that wait for a person. */
   #held = 0
+  #issues: readonly WaitingIssues[] = []
   /** How many needs are open, by conversation. */
   #needs = new Map<string, number>()
   /** How many approvals are proposed, by conversation. */
@@ -102,7 +111,21 @@ export class BoardStream {
   /** Call it when so many fires of automations wait. */
   async held(waiting: number): Promise<void> {
     this.#held = waiting
-    await this.#deps.show([attentionFrame(this.#counted, waiting)])
+    await this.#showAttention()
+  }
+
+  /** Call it when other issues wait. */
+  async reported(waiting: readonly WaitingIssues[]): Promise<void> {
+    this.#issues = waiting
+    await this.#showAttention()
+  }
+
+  async #showAttention(): Promise<void> {
+    await this.#deps.show([this.#attention()])
+  }
+
+  #attention(): LiveFrame {
+    return attentionFrame(this.#counted, this.#held, this.#issues)
   }
 
   /** Call it when so many needs of a conversation are open. */
@@ -120,7 +143,7 @@ export class BoardStream {
     else counts.delete(conversationId)
     if (!this.#published) return
     this.#counted = countedOf([...this.#published.values()], this.#needs, this.#approvals)
-    await this.#deps.show([attentionFrame(this.#counted, this.#held)])
+    await this.#showAttention()
   }
 
   /** Call it when one conversation, or any, may have changed. */
@@ -177,6 +200,7 @@ export class BoardStream {
     this.#held = held.length
     this.#needs = new Map(Object.entries((await this.#deps.needs?.()) ?? {}))
     this.#approvals = new Map(Object.entries((await this.#deps.approvals?.()) ?? {}))
+    this.#issues = (await this.#deps.issues?.()) ?? []
     this.#whole = true
     this.#stale?.()
     this.#stale = this.#after(WHOLE, () => (this.#whole = false))
@@ -206,8 +230,8 @@ export class BoardStream {
     this.#published = now
     const agents = [...now.values()].map(({ card }) => card).sort((one, other) => other.updatedAt - one.updatedAt)
     this.#counted = countedOf([...now.values()], this.#needs, this.#approvals)
-    const figures = JSON.stringify([this.#counted, this.#held])
-    const attention = figures === this.#figures ? [] : [attentionFrame(this.#counted, this.#held)]
+    const figures = JSON.stringify([this.#counted, this.#held, this.#issues])
+    const attention = figures === this.#figures ? [] : [this.#attention()]
     this.#figures = figures
     const whole: AgentsEvent = { kind: 'agents', agents, rev }
     await this.#deps.show([
@@ -315,7 +339,11 @@ const countedOf = (
 const sumOf = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((sum, each) => sum + each, 0)
 
 /** What a badge counts; the groups of the other figures do not exist yet. */
-export const attentionFrame = ({ cards, land, needs, approvals, parts } = NOTHING, held = 0): LiveFrame => {
+export const attentionFrame = (
+  { cards, land, needs, approvals, parts } = NOTHING,
+  held = 0,
+  issues: readonly WaitingIssues[] = [],
+): LiveFrame => {
   const tokens: AttentionEvent = {
     kind: 'attention',
     cards,
@@ -323,10 +351,14 @@ export const attentionFrame = ({ cards, land, needs, approvals, parts } = NOTHIN
     needs,
     land,
     ci: 0,
-    issues: 0,
+    issues: issues.reduce((sum, { count }) => sum + count, 0),
   }
   const data: AttentionEvent = { ...tokens, offload: 0 }
-  const all = [...parts, { within: [], add: { approvals: held } }]
-  const sums = { fields: ['cards', 'land', 'needs', 'approvals'], parts: all }
+  const ofIssues = issues.map(({ within, count }) => ({
+    within: within === undefined ? [] : [within],
+    add: { issues: count },
+  }))
+  const all = [...parts, ...ofIssues, { within: [], add: { approvals: held } }]
+  const sums = { fields: ['cards', 'land', 'needs', 'approvals', 'issues'], parts: all }
   return { data, tokens, limited: { sums }, snapshot: true }
 }

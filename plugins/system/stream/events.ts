@@ -42,6 +42,7 @@ export class EventStream {
       needs: async () => ((await host.serves('needs.counts')) ? (await host.call('needs.counts')).open : {}),
       approvals: async () =>
         (await host.serves('approvals.counts')) ? (await host.call('approvals.counts')).proposed : {},
+      issues: async () => ((await host.serves('issues.waiting')) ? (await host.call('issues.waiting')).waiting : []),
       show: frames => host.call('kernel.events.show', { frames }),
       places: card => placesOfConversation(new WorkspacePaths(workspace), card),
       failed: error =>
@@ -65,6 +66,7 @@ export class EventStream {
       'approval.changed',
       ({ conversationId, proposed }) => void this.#board.proposed(conversationId, proposed).catch(() => {}),
     )
+    this.#host.on('issues.waiting', ({ waiting }) => void this.#board.reported(waiting).catch(() => {}))
     this.#host.on('daemon.ready', () => this.#board.ready())
     this.#host.on('member.changed', ({ email }) => void this.#changed(email).catch(() => {}))
   }

@@ -20,7 +20,7 @@ export const parseObject = (bytes: Buffer): object => {
   } catch {
     return refuse('invalid', 'the body is not UTF-8')
   }
-  if (isDeep(text)) refuse('invalid', `the body is nested deeper than ${DEPTH} levels`)
+  if (isTooDeep(text)) refuse('invalid', `the body is nested deeper than ${DEPTH} levels`)
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -41,7 +41,8 @@ export const parseObject = (bytes: Buffer): object => {
   return value
 }
 
-const isDeep = (text: string): boolean => {
+/** Whether JSON is nested deeper than 64 levels. */
+export const isTooDeep = (text: string): boolean => {
   let depth = 0
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at)

@@ -72,6 +72,13 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./approvals/approvals-page.js')).ApprovalsPage,
   },
   {
+    name: 'issues',
+    icon: 'logs',
+    needs: 'issues.list',
+    ...IN_LIST,
+    load: async () => (await import('./issues/issues-page.js')).IssuesPage,
+  },
+  {
     name: 'c',
     label: 'Conversation',
     icon: 'fleet',
