@@ -63,10 +63,12 @@ export class Gates {
     if (first.verdict) return first.verdict
     const { runs, answers } = this.#deps
     const verdict = await this.#held(runs.get(first.runId), wait, signal)
-    const given = answers.of(key)?.verdict
-    if (given) return given
-    if (isJudged(runs.get(first.runId))) await answers.keep(key, { runId: first.runId, verdict })
-    return verdict
+    return this.#turns.with(key, async () => {
+      const given = answers.of(key)?.verdict
+      if (given) return given
+      if (isJudged(runs.get(first.runId))) await answers.keep(key, { runId: first.runId, verdict })
+      return verdict
+    })
   }
 
   /** The design, if the caller has the token of its gate and the settings admit it. */
