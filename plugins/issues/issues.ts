@@ -52,6 +52,8 @@ export class Issues {
   #writingBytes = 0
   readonly #dirty = new Set<string>()
   readonly #storing = new KeyedMutex()
+  /** Set while a sweep waits or runs because there are too many issues: events meanwhile start no other. */
+  #isShrinking = false
   #seenAt: number | undefined
   #metaSeq = 0
 
@@ -116,7 +118,12 @@ export class Issues {
       this.#arriving.delete(key)
     }
     if (this.#pendingBytes > EARLY_STORE) void this.store().catch(() => {})
-    if (this.#all.size > MOST_ISSUES + SPARE_ISSUES) void this.sweep(Date.now()).catch(() => {})
+    if (this.#all.size > MOST_ISSUES + SPARE_ISSUES && !this.#isShrinking) {
+      this.#isShrinking = true
+      void this.sweep(Date.now())
+        .catch(() => {})
+        .finally(() => (this.#isShrinking = false))
+    }
     return true
   }
 
@@ -151,18 +158,20 @@ export class Issues {
     await this.store()
     return this.#storing.with('store', async () => {
       const own = this.all.filter(each => each.reporter === reporter)
-      for (const { id } of own) await this.#remove(id)
+      await this.#remove(own)
       return own.length
     })
   }
 
-  async #remove(id: string): Promise<void> {
-    this.#all.delete(id)
-    this.#pending.delete(id)
-    this.#dirty.delete(id)
-    await this.#kept.remove(id)
-    await this.#deps.host.store.delete(KEY + id)
-    this.#known.forget(id)
+  async #remove(issues: readonly StoredIssue[]): Promise<void> {
+    for (const { id } of issues) {
+      this.#all.delete(id)
+      this.#pending.delete(id)
+      this.#dirty.delete(id)
+      await this.#kept.remove(id)
+      await this.#deps.host.store.delete(KEY + id)
+    }
+    if (issues.length > 0) this.#known.forget(new Set(issues.map(({ id }) => id)))
   }
 
   /** Drops kept events that are too old, and the issues seen longest ago where there are too many. */
@@ -170,7 +179,7 @@ export class Issues {
     await this.store()
     await this.#storing.with('store', async () => {
       const oldest = this.all.toSorted((one, other) => one.lastSeen - other.lastSeen)
-      for (const { id } of oldest.slice(0, Math.max(0, oldest.length - MOST_ISSUES))) await this.#remove(id)
+      await this.#remove(oldest.slice(0, Math.max(0, oldest.length - MOST_ISSUES)))
       for (const issue of this.all) {
         if (issue.entries === 0 || issue.firstSeen > now - KEPT_MS) continue
         issue.entries = await this.#kept.prune(issue.id, now)

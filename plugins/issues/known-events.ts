@@ -62,9 +62,9 @@ export class KnownEvents {
       if (Number(file.slice(PREFIX.length)) < this.#file - 2) await this.#journal.remove(file)
   }
 
-  /** Forgets the events of an issue that is deleted. */
-  forget(issue: string): void {
-    for (const [event, of] of this.#issues) if (of === issue) this.#issues.delete(event)
+  /** Deletes the events of issues that are deleted. */
+  forget(issues: ReadonlySet<string>): void {
+    for (const [event, issue] of this.#issues) if (issues.has(issue)) this.#issues.delete(event)
   }
 }
 

@@ -40,7 +40,7 @@ export const activate = async (host: Host): Promise<void> => {
     void record(host, { type: 'reporter.limited', actor: 'sandbox:issues', extra: { id, label, dailyMax } })
   const ingest = new Ingest({ issues, reporters, secrets, limited, ...salt })
 
-  /** Resolves what a conversation fixed, if whoever started it asked for that. */
+  /** Resolves the issues that a conversation was to fix, where the fix was started with `resolveOnLand`. */
   const landed = async (conversationId: string, tips: readonly { repo: string; from: string }[]) => {
     for (const { id, state, fix, reporter } of issues.all) {
       if (fix?.conversationId !== conversationId || !fix.resolveOnLand || state !== 'open') continue

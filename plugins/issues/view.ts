@@ -1,10 +1,9 @@
 import { realpath } from 'node:fs/promises'
-import { refuse, type Caller, type Host } from '../../sdk/index.js'
+import { pathOfRepo, refuse, type Caller, type Host } from '../../sdk/index.js'
 import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { accessViewWith, limitsOf, refuseReading, type AccessView } from '../../sdk/node/access/access-view.js'
 import { redacted } from '../../sdk/node/access/redact.js'
 import type { CurrentMasker } from '../../sdk/node/access/value-masker.js'
-import { pathOf } from '../../sdk/node/repositories/main-repository.js'
 import { trendOf } from './apply.js'
 import type { Issue, IssueEvent, IssueLocation } from './contract.js'
 import { locationOf, shownExceptions, type FramesDeps } from './frames/shown-frames.js'
@@ -26,7 +25,7 @@ export interface ViewDeps {
 }
 
 /** The folder of a reporter's repository, from the root of the workspace. */
-export const folderOfReporter = ({ repo = 'root' }: Pick<StoredReporter, 'repo'>): string => pathOf(repo) || '.'
+export const folderOfReporter = ({ repo = 'root' }: Pick<StoredReporter, 'repo'>): string => pathOfRepo(repo)
 
 /** Whether an issue waits for a person. */
 export const isWaiting = ({ state, firstSeen, regressedAt }: StoredIssue, seenAt = 0): boolean =>
