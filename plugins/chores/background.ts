@@ -1,6 +1,6 @@
 import type { ChoreBook } from './chore-book.js'
-import type { ChoreLane, LaneTarget } from './chore-lane.js'
-import type { ProbeId } from './contract.js'
+import type { ChoreLane } from './chore-lane.js'
+import type { ProbeId, ProbeTarget } from './contract.js'
 
 /** The measurements, cheap ones first. */
 const BY_COST: readonly ProbeId[] = ['ui', 'bundle', 'outdated', 'audit', 'jscpd', 'knip']
@@ -37,7 +37,7 @@ export class Background {
     await book.keepOnly(all)
     const now = Date.now()
     const stale = BY_COST.flatMap(id =>
-      all.flatMap((repo): LaneTarget[] => (book.isStale(repo, id, now) ? [{ repo, id }] : [])),
+      all.flatMap((repo): ProbeTarget[] => (book.isStale(repo, id, now) ? [{ repo, id }] : [])),
     )
     lane.offer(stale)
   }

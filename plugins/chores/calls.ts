@@ -1,6 +1,15 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { accessTo, allows, Refusal, refuse, type Context, type Handlers, type Host } from '../../sdk/index.js'
+import {
+  accessTo,
+  allows,
+  pathOfRepo,
+  Refusal,
+  refuse,
+  type Context,
+  type Handlers,
+  type Host,
+} from '../../sdk/index.js'
 import { refuseReading } from '../../sdk/node/access/access-view.js'
 import { reachFor } from '../../sdk/node/access/asked-reach.js'
 import { Semaphore } from '../../sdk/node/concurrency/semaphore.js'
@@ -85,7 +94,7 @@ export const choresCalls = ({ host, book, lane, publish }: ChoresDeps): Handlers
     'GET /chores': async ({ repo }, context) => {
       const tree = await treeOf(context)
       const reached = async () =>
-        (await allRepos(host, context)).filter(each => accessTo(tree.reach, each === 'root' ? '.' : each) !== undefined)
+        (await allRepos(host, context)).filter(each => accessTo(tree.reach, pathOfRepo(each)) !== undefined)
       const repos = repo === undefined ? await reached() : [await seenRepo(tree, repo)]
       const isShown = (entry: { readonly repo: string }) => repos.includes(entry.repo)
       return {

@@ -1,6 +1,6 @@
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { Kept, type KeptFiles } from '../../sdk/node/files/kept.js'
-import type { ChoreLedgerEntry, ProbeFacts, ProbeId, ProbeResult, TrendPoint } from './contract.js'
+import type { ChoreLedgerEntry, ProbeFacts, ProbeId, ProbeResult, ProbeTarget, TrendPoint } from './contract.js'
 
 /** How one measurement ended. */
 export type ProbeOutcome =
@@ -8,9 +8,7 @@ export type ProbeOutcome =
   | { readonly state: 'unavailable' | 'failed'; readonly reason: string }
 
 /** A measurement that somebody asked for. */
-export interface AskedProbe {
-  readonly repo: string
-  readonly id: ProbeId
+export interface AskedProbe extends ProbeTarget {
   readonly askedAt: number
 }
 
@@ -74,7 +72,8 @@ const freshFor = (id: ProbeId, { state }: ProbeOutcome): number =>
 const trendOf = (before: readonly TrendPoint[], at: number, outcome: ProbeOutcome): TrendPoint[] =>
   (outcome.state === 'ok' ? [...before, { at, value: figureOf(outcome.facts) }] : [...before]).slice(-MOST_TREND)
 
-const isSame = (one: Pick<AskedProbe, 'repo' | 'id'>, other: Pick<AskedProbe, 'repo' | 'id'>): boolean =>
+/** Whether two name the same measurement of the same repository. */
+export const isSameProbe = (one: ProbeTarget, other: ProbeTarget): boolean =>
   one.repo === other.repo && one.id === other.id
 
 /** The results of measurements with those that were asked for, and the conclusions: two small files. */
@@ -119,7 +118,7 @@ export class ChoreBook {
   async ask(asked: AskedProbe): Promise<boolean> {
     let fresh = false
     await this.#results.change(book => {
-      fresh = !book.asked.some(each => isSame(each, asked))
+      fresh = !book.asked.some(each => isSameProbe(each, asked))
       return fresh ? { ...book, asked: [...book.asked, asked] } : book
     })
     if (fresh) failpoint('chores.asked')
@@ -127,10 +126,10 @@ export class ChoreBook {
   }
 
   /** Forgets that a measurement was asked for. */
-  withdraw(target: Pick<AskedProbe, 'repo' | 'id'>): Promise<void> {
+  withdraw(target: ProbeTarget): Promise<void> {
     return this.#results.change(book =>
-      book.asked.some(each => isSame(each, target))
-        ? { ...book, asked: book.asked.filter(each => !isSame(each, target)) }
+      book.asked.some(each => isSameProbe(each, target))
+        ? { ...book, asked: book.asked.filter(each => !isSameProbe(each, target)) }
         : book,
     )
   }
@@ -154,7 +153,7 @@ export class ChoreBook {
       }
       return {
         results: { ...book.results, [repo]: { ...book.results[repo], [id]: result } },
-        asked: book.asked.filter(each => !isSame(each, { repo, id })),
+        asked: book.asked.filter(each => !isSameProbe(each, { repo, id })),
       }
     })
     failpoint('chores.measured')

@@ -1,6 +1,6 @@
 import type { Log } from '../../sdk/index.js'
-import type { AskedProbe, ChoreBook, ProbeOutcome } from './chore-book.js'
-import type { ProbeId, RunningProbe } from './contract.js'
+import { isSameProbe, type AskedProbe, type ChoreBook, type ProbeOutcome } from './chore-book.js'
+import type { ProbeTarget, RunningProbe } from './contract.js'
 
 interface Waiting extends AskedProbe {
   readonly isAsked: boolean
@@ -10,27 +10,19 @@ interface Running extends RunningProbe {
   readonly over: Promise<void>
 }
 
-/** Names a measurement of a repository. */
-export interface LaneTarget {
-  readonly repo: string
-  readonly id: ProbeId
-}
-
 /** Dependencies of the lane. */
 export interface LaneDeps {
   readonly book: Pick<ChoreBook, 'ask' | 'withdraw' | 'settle'>
   /** Takes a measurement; rejects if its signal is aborted. */
-  readonly measure: (target: LaneTarget, signal: AbortSignal) => Promise<ProbeOutcome>
+  readonly measure: (target: ProbeTarget, signal: AbortSignal) => Promise<ProbeOutcome>
   /** Whether a turn runs: then no measurement of the background begins. */
   readonly isBusy: () => Promise<boolean>
   /** Called when a measurement waits, begins or is over. */
   readonly changed: (repo: string) => void
   /** Called with each failure that is not in the activity record yet. */
-  readonly failed: (target: LaneTarget, reason: string) => void
+  readonly failed: (target: ProbeTarget, reason: string) => void
   readonly log: Pick<Log, 'error'>
 }
-
-const isSame = (one: LaneTarget, other: LaneTarget): boolean => one.repo === other.repo && one.id === other.id
 
 /** The measurements of the whole sandbox, one at a time: what somebody asked for goes before the background's. */
 export class ChoreLane {
@@ -54,10 +46,10 @@ export class ChoreLane {
   }
 
   /** Stores that a measurement was asked for and puts it in line; answers its place there, 0 while it runs. */
-  async ask(target: LaneTarget): Promise<number> {
+  async ask(target: ProbeTarget): Promise<number> {
     const asked = { ...target, askedAt: Date.now() }
     await this.#deps.book.ask(asked)
-    const isKnown = this.#isRunning(target) || this.#waiting.some(each => each.isAsked && isSame(each, target))
+    const isKnown = this.#isRunning(target) || this.#waiting.some(each => each.isAsked && isSameProbe(each, target))
     if (!isKnown) this.#put(asked)
     this.#next()
     return this.#placeOf(target)
@@ -70,10 +62,10 @@ export class ChoreLane {
   }
 
   /** Puts measurements of the background at the end of the line. */
-  offer(targets: readonly LaneTarget[]): void {
+  offer(targets: readonly ProbeTarget[]): void {
     const askedAt = Date.now()
     for (const target of targets) {
-      if (this.#isRunning(target) || this.#waiting.some(each => isSame(each, target))) continue
+      if (this.#isRunning(target) || this.#waiting.some(each => isSameProbe(each, target))) continue
       this.#waiting.push({ ...target, askedAt, isAsked: false })
       this.#deps.changed(target.repo)
     }
@@ -81,10 +73,10 @@ export class ChoreLane {
   }
 
   /** Ends a measurement, or takes it out of the line; answers whether it was there. */
-  async stop(target: LaneTarget): Promise<boolean> {
+  async stop(target: ProbeTarget): Promise<boolean> {
     const running = this.#isRunning(target) ? this.#running : undefined
     const before = this.#waiting.length
-    this.#waiting = this.#waiting.filter(each => !isSame(each, target))
+    this.#waiting = this.#waiting.filter(each => !isSameProbe(each, target))
     await this.#deps.book.withdraw(target)
     if (running) {
       running.stop.abort()
@@ -103,18 +95,18 @@ export class ChoreLane {
     await this.#running?.over
   }
 
-  #isRunning(target: LaneTarget): boolean {
-    return this.#running !== undefined && isSame(this.#running, target)
+  #isRunning(target: ProbeTarget): boolean {
+    return this.#running !== undefined && isSameProbe(this.#running, target)
   }
 
-  #placeOf(target: LaneTarget): number {
+  #placeOf(target: ProbeTarget): number {
     if (this.#isRunning(target)) return 0
     // Without one that runs, the first of the line is about to.
-    return Math.max(0, this.#waiting.findIndex(each => isSame(each, target)) + (this.#running ? 1 : 0))
+    return Math.max(0, this.#waiting.findIndex(each => isSameProbe(each, target)) + (this.#running ? 1 : 0))
   }
 
   #put(asked: AskedProbe): void {
-    const others = this.#waiting.filter(each => !isSame(each, asked))
+    const others = this.#waiting.filter(each => !isSameProbe(each, asked))
     const first = others.findIndex(({ isAsked }) => !isAsked)
     this.#waiting = others.toSpliced(first === -1 ? others.length : first, 0, { ...asked, isAsked: true })
     this.#deps.changed(asked.repo)
@@ -162,7 +154,7 @@ export class ChoreLane {
     this.#deps.changed(repo)
   }
 
-  async #run(target: LaneTarget, signal: AbortSignal): Promise<void> {
+  async #run(target: ProbeTarget, signal: AbortSignal): Promise<void> {
     const { book, measure, failed } = this.#deps
     const ranAt = Date.now()
     const outcome = await measure(target, signal).catch((error: unknown) => {

@@ -1,8 +1,7 @@
 import type { Host } from '../../sdk/index.js'
 import { redacted } from '../../sdk/node/access/redact.js'
 import type { ProbeOutcome } from './chore-book.js'
-import type { LaneTarget } from './chore-lane.js'
-import type { ProbeId } from './contract.js'
+import type { ProbeId, ProbeTarget } from './contract.js'
 import { jscpdProbe } from './probes/jscpd.js'
 import { knipProbe } from './probes/knip.js'
 import { auditProbe, outdatedProbe } from './probes/packages.js'
@@ -22,7 +21,7 @@ const PROBES: { readonly [id in ProbeId]: Probe } = {
 /** Takes one measurement; rejects if the signal is aborted. */
 export const measureProbe = async (
   host: Pick<Host, 'place' | 'call' | 'log'>,
-  { repo, id }: LaneTarget,
+  { repo, id }: ProbeTarget,
   signal: AbortSignal,
 ): Promise<ProbeOutcome> => {
   const { limitMs, measure } = PROBES[id]

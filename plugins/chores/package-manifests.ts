@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
-import { openFile, openPath, type PathTree } from '../../sdk/node/files/open-path.js'
+import { join } from 'node:path/posix'
+import { fileText } from '../../sdk/node/files/file-text.js'
+import type { PathTree } from '../../sdk/node/files/open-path.js'
 import type { NamedModule } from '../workspace/contract.js'
 import type { ChorePackage, PackageEngines } from './contract.js'
 
@@ -67,16 +68,9 @@ const READERS: { readonly [file: string]: (text: string) => Promise<Described> |
   },
 }
 
-const textOf = async (tree: PathTree, path: string): Promise<string | undefined> => {
-  await using found = await openPath(tree, path).catch(() => undefined)
-  if (!found?.stats.isFile() || found.stats.size > MOST_BYTES) return undefined
-  await using handle = await openFile(found, path).catch(() => undefined)
-  return handle?.readFile('utf8')
-}
-
 const describedIn = async (tree: PathTree, folder: string): Promise<Described> => {
   for (const [file, read] of Object.entries(READERS)) {
-    const text = await textOf(tree, folder === '.' ? file : `${folder}/${file}`)
+    const text = await fileText(tree, join(folder, file), MOST_BYTES)
     if (text === undefined) continue
     try {
       return await read(text)
@@ -89,7 +83,7 @@ const describedIn = async (tree: PathTree, folder: string): Promise<Described> =
 
 /** What the manifest of a folder says of its package. */
 export const packageIn = async (tree: PathTree, repo: string, { dir, name }: NamedModule): Promise<ChorePackage> => {
-  const folder = dir === '' ? repo : repo === '.' ? dir : `${repo}/${dir}`
+  const folder = join(repo, dir)
   const [{ dependencies, devDependencies, engines }, names] = await Promise.all([
     describedIn(tree, folder),
     readdir(join(tree.root, folder)).catch(() => [] as string[]),

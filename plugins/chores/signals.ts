@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join } from 'node:path/posix'
 import type { Context, Host } from '../../sdk/index.js'
 import { pathOfRepo } from '../../sdk/index.js'
 import type { PathTree } from '../../sdk/node/files/open-path.js'
@@ -26,12 +26,10 @@ const MANIFESTS = new Set([
   ...['Gemfile', 'composer.json', 'pom.xml', 'build.gradle', 'build.gradle.kts'],
 ])
 
-const below = (folder: string, name: string): string => (folder === '' ? name : `${folder}/${name}`)
-
 /** The names of the plain files of a folder of a repository. */
 const filesIn = async (root: string, folder: string): Promise<string[]> => {
   const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])
-  return entries.filter(entry => entry.isFile()).map(({ name }) => below(folder, name))
+  return entries.filter(entry => entry.isFile()).map(({ name }) => join(folder, name))
 }
 
 const lastPart = (path: string): string => path.slice(path.lastIndexOf('/') + 1)

@@ -1,7 +1,14 @@
+import { join } from 'node:path/posix'
 import type { OutdatedPackage } from '../contract.js'
 import { parseCargoMetadata } from './contract.js'
-import { parsedBy, manifestSection } from './npm.js'
-import { inDir, notUnderstood, ProbeUnavailable, type MeasuredProject, type ProbeTools } from './probe.js'
+import {
+  manifestSection,
+  notUnderstood,
+  parsedBy,
+  ProbeUnavailable,
+  type MeasuredProject,
+  type ProbeTools,
+} from './probe.js'
 import { changeBetween } from './versions.js'
 
 const SECTIONS = { dev: 'dev-dependencies', build: 'build-dependencies' } as const
@@ -13,7 +20,7 @@ const DONE = /not updating lockfile due to dry run/
 export const cargo = {
   outdated: async (tools: ProbeTools, project: MeasuredProject): Promise<OutdatedPackage[]> => {
     const { dir } = project
-    if (!(await tools.has(inDir(dir, 'Cargo.lock')))) throw new ProbeUnavailable('no lock file: cargo reads Cargo.lock')
+    if (!(await tools.has(join(dir, 'Cargo.lock')))) throw new ProbeUnavailable('no lock file: cargo reads Cargo.lock')
     const described = await tools.run(dir, 'cargo', ['metadata', '--no-deps', '--format-version', '1', '--offline'])
     const metadata = described.code === 0 ? parsedBy(parseCargoMetadata, described.text) : undefined
     if (!metadata) return notUnderstood('cargo metadata', described)

@@ -1,7 +1,6 @@
 import type { CodeClone } from '../contract.js'
 import { parseJscpdReport, type JscpdClonedFile } from './contract.js'
-import { parsedBy } from './npm.js'
-import { notUnderstood, ProbeUnavailable, type Probe } from './probe.js'
+import { notUnderstood, ProbeUnavailable, reportOf, type Probe } from './probe.js'
 
 const PROGRAM = 'node_modules/.bin/jscpd'
 const LIMIT_MS = 15 * 60_000
@@ -17,13 +16,12 @@ const placeOf = ({ name, start }: JscpdClonedFile): string => `${name.replace(/^
 
 /** What was copied within the repository, by its own jscpd. */
 export const jscpdProbe: Probe = {
-  id: 'jscpd',
   limitMs: LIMIT_MS,
   measure: async tools => {
     if (!(await tools.has(PROGRAM))) throw new ProbeUnavailable(`jscpd is not installed in the repository (${PROGRAM})`)
     const output = await tools.run('', 'sh', ['-c', SCRIPT, `./${PROGRAM}`])
     // A threshold of the repository's own settings ends it with 1.
-    const report = output.code <= 1 ? parsedBy(parseJscpdReport, output.text) : undefined
+    const report = reportOf(output, parseJscpdReport)
     if (!report) return notUnderstood('jscpd', output)
     const top = report.duplicates
       .toSorted((one, other) => other.lines - one.lines)

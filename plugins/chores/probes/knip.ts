@@ -1,7 +1,6 @@
 import type { DeadCode } from '../contract.js'
 import { parseKnipReport, type KnipReport } from './contract.js'
-import { parsedBy } from './npm.js'
-import { notUnderstood, ProbeFailed, ProbeUnavailable, type Probe } from './probe.js'
+import { notUnderstood, ProbeFailed, ProbeUnavailable, reportOf, type Probe } from './probe.js'
 
 const PROGRAM = 'node_modules/.bin/knip'
 const LIMIT_MS = 15 * 60_000
@@ -26,13 +25,12 @@ const deadCodeOf = ({ files: listed = [], issues }: KnipReport): DeadCode => {
 
 /** What nothing in the repository uses, by its own knip. */
 export const knipProbe: Probe = {
-  id: 'knip',
   limitMs: LIMIT_MS,
   measure: async tools => {
     if (!(await tools.has('package.json'))) throw new ProbeUnavailable('no package.json is in its root')
     if (!(await tools.has(PROGRAM))) throw new ProbeUnavailable(`knip is not installed in the repository (${PROGRAM})`)
     const output = await tools.run('', `./${PROGRAM}`, ['--reporter', 'json', '--no-progress', '--no-exit-code'])
-    const report = output.code <= 1 ? parsedBy(parseKnipReport, output.text) : undefined
+    const report = reportOf(output, parseKnipReport)
     if (output.code > 1) throw new ProbeFailed(`knip ended with ${output.code}: ${firstLine(output.errors)}`)
     if (!report) return notUnderstood('knip', output)
     return { facts: { id: 'knip', deadCode: deadCodeOf(report) } }

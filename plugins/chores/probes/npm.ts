@@ -1,3 +1,4 @@
+import { join } from 'node:path/posix'
 import type { OutdatedPackage, PackageAdvisory } from '../contract.js'
 import {
   parseNpmAudit,
@@ -9,10 +10,12 @@ import {
   type NpmLockFile,
 } from './contract.js'
 import {
-  inDir,
+  manifestSection,
   notUnderstood,
+  parsedBy,
   ProbeFailed,
   ProbeUnavailable,
+  reportOf,
   type MeasuredProject,
   type ProbeOutput,
   type ProbeTools,
@@ -28,19 +31,6 @@ const QUIET = [
   ...['--fetch-retries=1', '--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=2000', '--fetch-timeout=30000'],
 ]
 
-/** Parses JSON by a validator; undefined: it is another text. */
-export const parsedBy = <T>(parse: (text: string) => T | null, text: string): T | undefined => {
-  try {
-    return parse(text) ?? undefined
-  } catch {
-    return undefined
-  }
-}
-
-/** The part of a manifest that asks for a package, with its folder. */
-export const manifestSection = ({ dir }: MeasuredProject, part: string): string =>
-  dir === '' ? part : `${dir}: ${part}`
-
 /** The version of a package that has a vulnerability no more, by the versions that have it. */
 export const patchedAfter = (range: string): string | undefined => {
   const [, version] = /^(?:>=?\s*[\w.+-]+\s+)?<\s*(\d[\w.+-]*)$/.exec(range.trim()) ?? []
@@ -55,7 +45,7 @@ const assertNoError = (program: string, output: ProbeOutput): void => {
 
 const lockOf = async (tools: ProbeTools, { dir }: MeasuredProject): Promise<NpmLockFile | undefined> => {
   for (const name of LOCKS) {
-    const text = await tools.text(inDir(dir, name))
+    const text = await tools.text(join(dir, name))
     if (text !== undefined) return parsedBy(parseNpmLock, text) ?? {}
   }
   return undefined
@@ -64,7 +54,7 @@ const lockOf = async (tools: ProbeTools, { dir }: MeasuredProject): Promise<NpmL
 /** Refuses a project of which npm would leave out packages without a word: those of development, if not installed. */
 const assertInstalled = async (tools: ProbeTools, { dir, missing }: MeasuredProject): Promise<void> => {
   if (missing === undefined) return
-  const manifest = parsedBy(parseNpmManifest, (await tools.text(inDir(dir, 'package.json'))) ?? '')
+  const manifest = parsedBy(parseNpmManifest, (await tools.text(join(dir, 'package.json'))) ?? '')
   if (manifest && !manifest.devDependencies && manifest.workspaces === undefined) return
   throw new ProbeUnavailable(
     `${missing} declared packages are not installed, and npm compares only installed ones: install them first`,
@@ -76,7 +66,7 @@ export const npm = {
   outdated: async (tools: ProbeTools, project: MeasuredProject): Promise<OutdatedPackage[]> => {
     await assertInstalled(tools, project)
     const output = await tools.run(project.dir, 'npm', ['outdated', '--json', '--long', ...QUIET])
-    const report = output.code <= 1 ? parsedBy(parseNpmOutdated, output.text) : undefined
+    const report = reportOf(output, parseNpmOutdated)
     if (!report) {
       assertNoError('npm outdated', output)
       return notUnderstood('npm outdated', output)
@@ -97,7 +87,7 @@ export const npm = {
     const lock = await lockOf(tools, project)
     if (!lock) throw new ProbeUnavailable('no lock file: npm audits package-lock.json or npm-shrinkwrap.json')
     const output = await tools.run(project.dir, 'npm', ['audit', '--json', ...QUIET])
-    const report = output.code <= 1 ? parsedBy(parseNpmAudit, output.text) : undefined
+    const report = reportOf(output, parseNpmAudit)
     if (!report) {
       assertNoError('npm audit', output)
       return notUnderstood('npm audit', output)

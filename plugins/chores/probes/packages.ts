@@ -50,7 +50,6 @@ const unique = <Row>(rows: readonly Row[]): Row[] => [...new Map(rows.map(row =>
 
 /** Which packages have newer versions. */
 export const outdatedProbe: Probe = {
-  id: 'outdated',
   limitMs: LIMIT_MS,
   measure: async tools => {
     const { rows, reason } = await askEach(tools, 'outdated', manager => manager.outdated)
@@ -62,7 +61,6 @@ const RANK = ['critical', 'high', 'moderate', 'low', 'info']
 
 /** Which packages have known vulnerabilities. */
 export const auditProbe: Probe = {
-  id: 'audit',
   limitMs: LIMIT_MS,
   measure: async tools => {
     const { rows, reason } = await askEach(tools, 'vulnerable', manager => manager.audit)

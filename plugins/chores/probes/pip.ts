@@ -1,7 +1,14 @@
+import { join } from 'node:path/posix'
 import type { OutdatedPackage } from '../contract.js'
 import { parsePipOutdated } from './contract.js'
-import { parsedBy, manifestSection } from './npm.js'
-import { inDir, notUnderstood, ProbeUnavailable, type MeasuredProject, type ProbeTools } from './probe.js'
+import {
+  manifestSection,
+  notUnderstood,
+  parsedBy,
+  ProbeUnavailable,
+  type MeasuredProject,
+  type ProbeTools,
+} from './probe.js'
 import { changeBetween } from './versions.js'
 
 /** What installs the others. */
@@ -15,7 +22,7 @@ const LIST = [
 export const pip = {
   outdated: async (tools: ProbeTools, project: MeasuredProject): Promise<OutdatedPackage[]> => {
     for (const folder of ['.venv', 'venv']) {
-      const python = inDir(project.dir, `${folder}/bin/python`)
+      const python = join(project.dir, `${folder}/bin/python`)
       if (!(await tools.has(python))) continue
       const output = await tools.run(project.dir, `./${folder}/bin/python`, LIST)
       const report = output.code === 0 ? parsedBy(parsePipOutdated, output.text) : undefined

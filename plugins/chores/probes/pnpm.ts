@@ -1,11 +1,13 @@
+import { join } from 'node:path/posix'
 import type { OutdatedPackage, PackageAdvisory } from '../contract.js'
 import { parsePnpmAudit, parsePnpmError, parsePnpmOutdated } from './contract.js'
-import { parsedBy, manifestSection } from './npm.js'
 import {
-  inDir,
+  manifestSection,
   notUnderstood,
+  parsedBy,
   ProbeFailed,
   ProbeUnavailable,
+  reportOf,
   type MeasuredProject,
   type ProbeOutput,
   type ProbeTools,
@@ -24,12 +26,12 @@ const assertNoError = (program: string, { text }: ProbeOutput): void => {
 }
 
 const needLock = async (tools: ProbeTools, { dir }: MeasuredProject): Promise<void> => {
-  if (!(await tools.has(inDir(dir, LOCK)))) throw new ProbeUnavailable(`no lock file: pnpm reads ${LOCK}`)
+  if (!(await tools.has(join(dir, LOCK)))) throw new ProbeUnavailable(`no lock file: pnpm reads ${LOCK}`)
 }
 
 const audited = async (tools: ProbeTools, { dir }: MeasuredProject, more: readonly string[]) => {
   const output = await tools.run(dir, 'pnpm', ['audit', '--json', ...more, ...QUIET])
-  const report = output.code <= 1 ? parsedBy(parsePnpmAudit, output.text) : undefined
+  const report = reportOf(output, parsePnpmAudit)
   if (!report) assertNoError('pnpm audit', output)
   return report ? report.advisories : notUnderstood('pnpm audit', output)
 }
@@ -38,9 +40,9 @@ const audited = async (tools: ProbeTools, { dir }: MeasuredProject, more: readon
 export const pnpm = {
   outdated: async (tools: ProbeTools, project: MeasuredProject): Promise<OutdatedPackage[]> => {
     await needLock(tools, project)
-    const everywhere = (await tools.has(inDir(project.dir, 'pnpm-workspace.yaml'))) ? ['-r'] : []
+    const everywhere = (await tools.has(join(project.dir, 'pnpm-workspace.yaml'))) ? ['-r'] : []
     const output = await tools.run(project.dir, 'pnpm', ['outdated', '--format', 'json', ...everywhere, ...QUIET])
-    const report = output.code <= 1 ? parsedBy(parsePnpmOutdated, output.text) : undefined
+    const report = reportOf(output, parsePnpmOutdated)
     if (!report) {
       assertNoError('pnpm outdated', output)
       return notUnderstood('pnpm outdated', output)

@@ -1,7 +1,8 @@
 import { lstat, mkdtemp, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname, join } from 'node:path/posix'
 import { isWithin, pathOfRepo, type Host } from '../../../sdk/index.js'
-import { openFile, openPath, type PathTree } from '../../../sdk/node/files/open-path.js'
+import { fileText } from '../../../sdk/node/files/file-text.js'
+import type { PathTree } from '../../../sdk/node/files/open-path.js'
 import { listEnv } from '../../../sdk/node/programs/run.js'
 import { homeOfPeople } from '../../../sdk/node/wall/home.js'
 import { runWalled } from '../../../sdk/node/wall/wall.js'
@@ -22,9 +23,6 @@ export interface ProbeRun {
   readonly signal: AbortSignal
 }
 
-const pathIn = (folder: string, name: string): string =>
-  name === '' ? folder : folder === '.' ? name : `${folder}/${name}`
-
 /** The temporary folders of measurements begin with this, in the folder of the group. */
 export const SCRATCH = 'scratch-'
 
@@ -43,7 +41,7 @@ export const probeTools = (host: ToolsHost, { repo, limitMs, signal }: ProbeRun)
           {
             ...{ workspace, data, hide: hidden, grants },
             home: { ...(await homeOfPeople(data)), tmp: scratch },
-            cwd: join(workspace, pathIn(path, dir)),
+            cwd: join(workspace, path, dir),
             env: listEnv({ CI: 'true', NO_COLOR: '1', NODE_NO_WARNINGS: '1' }),
             only: [{ path, access: 'read' }],
             path: [dirname(process.execPath)],
@@ -62,16 +60,10 @@ export const probeTools = (host: ToolsHost, { repo, limitMs, signal }: ProbeRun)
       }
     },
 
-    text: async name => {
-      const at = pathIn(path, name)
-      await using found = await openPath(tree, at).catch(() => undefined)
-      if (!found?.stats.isFile() || found.stats.size > MOST_TEXT) return undefined
-      await using handle = await openFile(found, at).catch(() => undefined)
-      return handle?.readFile('utf8')
-    },
+    text: name => fileText(tree, join(path, name), MOST_TEXT),
 
     has: name =>
-      lstat(join(workspace, pathIn(path, name))).then(
+      lstat(join(workspace, path, name)).then(
         () => true,
         () => false,
       ),

@@ -1,4 +1,4 @@
-import type { ProbeFacts, ProbeId } from '../contract.js'
+import type { ProbeFacts } from '../contract.js'
 
 /** A measurement cannot be taken here: the message names what is missing. */
 export class ProbeUnavailable extends Error {}
@@ -47,7 +47,6 @@ export interface ProbeFinding {
 
 /** One kind of measurement. */
 export interface Probe {
-  readonly id: ProbeId
   readonly limitMs: number
   measure(tools: ProbeTools): Promise<ProbeFinding>
 }
@@ -65,10 +64,24 @@ const lastLine = ({ errors, text }: ProbeOutput): string => {
   return (lines.at(-1) ?? 'nothing').slice(0, SHOWN)
 }
 
+/** The report that a program printed, which ends with 1 if it found something; undefined: it printed no report. */
+export const reportOf = <T>({ code, text }: ProbeOutput, parse: (text: string) => T | null): T | undefined =>
+  code <= 1 ? parsedBy(parse, text) : undefined
+
 /** Says that a program printed what is not understood. */
 export const notUnderstood = (program: string, output: ProbeOutput): never => {
   throw new ProbeFailed(`${program} ended with ${output.code} and printed what is not understood: ${lastLine(output)}`)
 }
 
-/** A folder of a repository, and a name in it. */
-export const inDir = (dir: string, name: string): string => (dir === '' ? name : `${dir}/${name}`)
+/** Parses JSON by a validator; undefined: it is another text. */
+export const parsedBy = <T>(parse: (text: string) => T | null, text: string): T | undefined => {
+  try {
+    return parse(text) ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** The part of a manifest that asks for a package, with its folder. */
+export const manifestSection = ({ dir }: MeasuredProject, part: string): string =>
+  dir === '' ? part : `${dir}: ${part}`

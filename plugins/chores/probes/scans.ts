@@ -2,8 +2,7 @@ import { join } from 'node:path'
 import { packageFolder } from '../../../sdk/node/programs/package.js'
 import type { BundleSize, ProbeFacts, UiScan } from '../contract.js'
 import { parseScanBundle, parseScanUi, type ScanFailed, type ScanMissing } from './contract.js'
-import { parsedBy } from './npm.js'
-import { notUnderstood, ProbeFailed, ProbeUnavailable, type Probe } from './probe.js'
+import { notUnderstood, parsedBy, ProbeFailed, ProbeUnavailable, type Probe } from './probe.js'
 
 const CHILD = 'dist/bundle/plugins/chores/scans/scan-child.js'
 const LIMIT_MS = 120_000
@@ -14,7 +13,6 @@ const scan = <Found>(
   parse: (text: string) => ScanMissing | ScanFailed | { found: Found } | null,
   facts: (found: Found) => ProbeFacts,
 ): Probe => ({
-  id,
   limitMs: LIMIT_MS,
   measure: async tools => {
     const child = join(packageFolder(import.meta.dirname), CHILD)

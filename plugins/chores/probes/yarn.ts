@@ -1,9 +1,10 @@
+import { join } from 'node:path/posix'
 import type { OutdatedPackage, PackageAdvisory } from '../contract.js'
 import { parseYarnAny, parseYarnLine, type YarnReadLine } from './contract.js'
-import { parsedBy, manifestSection } from './npm.js'
 import {
-  inDir,
+  manifestSection,
   notUnderstood,
+  parsedBy,
   ProbeFailed,
   ProbeUnavailable,
   type MeasuredProject,
@@ -59,7 +60,7 @@ const linesOf = (program: string, output: ProbeOutput): ReadLines => {
 }
 
 const needYarnOne = async (tools: ProbeTools, { dir }: MeasuredProject): Promise<void> => {
-  const lock = await tools.text(inDir(dir, 'yarn.lock'))
+  const lock = await tools.text(join(dir, 'yarn.lock'))
   if (lock === undefined) throw new ProbeUnavailable('no lock file: yarn reads yarn.lock')
   if (lock.includes('__metadata:'))
     throw new ProbeUnavailable('the lock file is that of yarn 2 or later, and only yarn 1 is asked here')

@@ -1,5 +1,6 @@
 import { refuse } from '../../../sdk/index.js'
-import { openFile, openPath, type PathTree, shownPath } from '../../../sdk/node/files/open-path.js'
+import { fileText } from '../../../sdk/node/files/file-text.js'
+import { type PathTree, shownPath } from '../../../sdk/node/files/open-path.js'
 import { pathIn } from '../tree/ignore-rules.js'
 import type { PackageEdge } from './contract.js'
 
@@ -134,12 +135,7 @@ const READERS: { readonly [file: string]: (text: string) => Promise<ReadManifest
 }
 
 /** The text of a manifest or lock file of at most 4 MiB; undefined when there is none that can be read. */
-export const manifestText = async (tree: PathTree, path: string): Promise<string | undefined> => {
-  await using found = await openPath(tree, path).catch(() => undefined)
-  if (!found?.stats.isFile() || found.stats.size > MOST) return undefined
-  await using handle = await openFile(found, path).catch(() => undefined)
-  return await handle?.readFile('utf8')
-}
+export const manifestText = (tree: PathTree, path: string): Promise<string | undefined> => fileText(tree, path, MOST)
 
 /** What one manifest says; undefined when there is none, or it is malformed. */
 export const manifestAt = async (tree: PathTree, folder: string, file: string): Promise<ReadManifest | undefined> => {
