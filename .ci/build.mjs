@@ -1,9 +1,9 @@
 // Compiles into dist/ what changed since the last time, and bundles the programs into dist/bundle/. Without a change
 // both are left alone: a daemon may be running from them.
-import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { bundle } from './bundle.mjs'
+import { node } from './node.mjs'
 import { bundleTap } from './tap.mjs'
 import { buildTypes } from './types.mjs'
 import { buildWeb } from './web.mjs'
@@ -25,7 +25,7 @@ const tools = hashOf(
     'tsconfig.json',
     'sdk/tsconfig.json',
     'package-lock.json',
-    ...globSync('.ci/{build,bundle,tap,types,web}.mjs').sort(),
+    ...globSync('.ci/{build,bundle,node,tap,types,web}.mjs').sort(),
   ],
   process.version,
 )
@@ -54,11 +54,6 @@ const renewValidators = () => {
   writeFileSync(STATE, JSON.stringify(state))
 }
 
-const run = (...command) => {
-  const { status } = spawnSync(process.execPath, command, { stdio: 'inherit' })
-  if (status !== 0) process.exit(status ?? 1)
-}
-
 if (before !== wanted) {
   const anew = !before.startsWith(`${tools} `) || !existsSync(STATE)
   if (anew) rmSync('dist', { recursive: true, force: true })
@@ -82,18 +77,22 @@ if (before !== wanted) {
     '--tsBuildInfoFile',
     'dist/.tsbuildinfo-web',
   ]
-  run(...compiler)
-  run(...webCompiler)
-  const unwritten = buildTypes(anew)
-  if (unwritten !== 0) process.exit(unwritten)
+  // The first takes as long as all others, and each one processor.
+  const others = async () => {
+    await node(...webCompiler)
+    await buildTypes(anew)
+    if (anew) await bundleTap('dist')
+  }
+  const ended = await Promise.allSettled([node(...compiler), others()])
+  const failed = ended.filter(({ status }) => status === 'rejected')
+  for (const { reason } of failed) console.error(reason.message)
+  if (failed.length) process.exit(1)
   const compiled = new Set(sources.map(file => `dist/${file.replace(/\.ts$/, '.js')}`))
   for (const file of globSync('dist/{kernel,plugins,sdk,openapi,test}/**/*.js')) if (!compiled.has(file)) rmSync(file)
   // Names of what is bundled, and of the compile cache of tests, change with what is in them: old ones would stay for
   // ever.
   for (const folder of ['dist/bundle', 'dist/compiled']) rmSync(folder, { recursive: true, force: true })
-  await bundle('dist')
-  if (anew) await bundleTap('dist')
-  await buildWeb('dist/bundle/console')
-  run('dist/openapi/describe-build.js', 'dist', 'dist/bundle')
+  await Promise.all([bundle('dist'), buildWeb('dist/bundle/console')])
+  await node('dist/openapi/describe-build.js', 'dist', 'dist/bundle')
   writeFileSync(STAMP, wanted)
 }

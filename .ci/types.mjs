@@ -1,6 +1,6 @@
-import { spawnSync } from 'node:child_process'
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
+import { node } from './node.mjs'
 
 const TYPES = 'dist/types'
 const STATE = 'dist/.tsbuildinfo-types'
@@ -8,11 +8,9 @@ const STATE = 'dist/.tsbuildinfo-types'
 const TAGS = 'typia.d.ts'
 
 /** Writes the types of the package's programs, so that they need no other package. */
-export const buildTypes = anew => {
+export const buildTypes = async anew => {
   if (anew) for (const path of [TYPES, STATE]) rmSync(path, { recursive: true, force: true })
-  const command = ['node_modules/typescript/bin/tsc', '-p', 'sdk', '--incremental', '--tsBuildInfoFile', STATE]
-  const { status } = spawnSync(process.execPath, command, { stdio: 'inherit' })
-  if (status !== 0) return status ?? 1
+  await node('node_modules/typescript/bin/tsc', '-p', 'sdk', '--incremental', '--tsBuildInfoFile', STATE)
   mkdirSync(TYPES, { recursive: true })
   const names = new Set()
   const sources = JSON.parse(readFileSync(STATE, 'utf8')).fileNames.filter(name =>
@@ -39,5 +37,4 @@ export const buildTypes = anew => {
   const tags = [...names].sort().map(name => `  type ${name}<_ = unknown> = unknown`)
   const validation = 'export type IValidation<T> = { success: true; data: T } | { success: false; data: unknown }'
   writeFileSync(join(TYPES, TAGS), `export declare namespace tags {\n${tags.join('\n')}\n}\n${validation}\n`)
-  return 0
 }

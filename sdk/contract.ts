@@ -77,12 +77,17 @@ export interface Identified<Event> {
 /** Every call of an API: `METHOD /path` for those with a route, `group.verb` for those without. */
 export type Call<Api> = keyof Api & string
 
-/** A call's input; `void` for a call declared without a parameter. */
-export type Input<Api, C extends keyof Api> = Api[C] extends () => unknown
-  ? void
-  : Api[C] extends (input: infer I) => unknown
-    ? I
-    : never
+/**
+ * A call's input; `void` for a call declared without a parameter. Of several calls it is one of their inputs: what is
+ * all of them at once would take the compiler seconds, whenever a call's name is misspelled.
+ */
+export type Input<Api, C extends keyof Api> = C extends unknown
+  ? Api[C] extends () => unknown
+    ? void
+    : Api[C] extends (input: infer I) => unknown
+      ? I
+      : never
+  : never
 
 type Declared<Api, C extends keyof Api> = Api[C] extends (input: never) => infer O ? O : never
 

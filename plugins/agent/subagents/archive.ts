@@ -80,6 +80,7 @@ export class SubagentArchive {
         session =>
           session.startedAt < before && (conversationId === undefined || session.conversationId === conversationId),
       )
+      .reverse()
       .sort((one, other) => other.startedAt - one.startedAt)
     // Subagents with the same start are on one page, because the next page begins before it.
     const end = found.findIndex(({ startedAt }, at) => at >= limit && startedAt !== found[limit - 1]!.startedAt)

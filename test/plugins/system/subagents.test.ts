@@ -27,7 +27,7 @@ t.test('reading needs a credential, and an editor token reads only its own recor
 
 t.test('the list is paged, and filtered by conversation and by running subagents', async t => {
   const { client } = await daemonWith(t, ['system', 'agent'])
-  await runTurn(client, 'a', 'helper one\n| say 1\nhelper two\n| say 2\nhelper three\n| say 3')
+  await runTurn(client, 'a', 'helper one\n| say 1\nwait 5\nhelper two\n| say 2\nwait 5\nhelper three\n| say 3')
   await runTurn(client, 'b', 'helper four\n| say 4')
   const first = await client.call('GET /system/subagents', { limit: 2 })
   t.match(
