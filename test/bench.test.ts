@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
+import { byTurns } from './support/lists.js'
 
 const ended = async (...args: string[]): Promise<{ code: number; out: string; errors: string }> => {
   const all = fileURLToPath(new URL('bench/all.js', import.meta.url))
@@ -33,17 +34,15 @@ const ROWS = {
   native: /\| native: ollama, first frame later than a bare fetch \| /,
 }
 
-/** Those that take longest: each day runs another third of them, `SANDBOX_BENCHES=all` runs all. */
+/** Those that take longest: each day runs another of them, `SANDBOX_BENCHES=all` runs all. */
 const LONG = ['request', 'start', 'turns', 'workspace', 'large', 'copies']
-const DAY = Math.floor(Date.now() / 86_400_000)
-const today = (name: string): boolean =>
-  process.env['SANDBOX_BENCHES'] === 'all' || !LONG.includes(name) || LONG.indexOf(name) % 3 === DAY % 3
+const TODAY = byTurns(LONG, LONG.length, process.env['SANDBOX_BENCHES'] === 'all')
 
 t.jobs = 2
 t.setTimeout(200_000)
 const beside = { buffered: true }
 for (const [name, row] of Object.entries(ROWS)) {
-  if (!today(name)) continue
+  if (LONG.includes(name) && !TODAY.includes(name)) continue
   t.test(`the bench ${name} runs to its end and says how its targets stand`, beside, async t => {
     const { code, out, errors } = await ended(name)
     t.equal(code, 0, errors)

@@ -5,7 +5,7 @@ import type { StoreConfig } from '../../plugins/secrets/contract.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon, type Support } from '../support/daemon.js'
 import { filesWith } from '../plugins/secrets/support.js'
 import { ciServer } from '../plugins/secrets/ci-server.js'
-import { exactly } from '../support/lists.js'
+import { byTurns, exactly } from '../support/lists.js'
 import { dies, SECRETS_POINTS, type Where } from './failpoints/failpoints.js'
 import { meantInClear } from '../support/secret-search.js'
 
@@ -80,22 +80,25 @@ t.jobs = 2
 t.setTimeout(480_000)
 const beside = { buffered: true }
 
-for (const point of SECRETS_POINTS.filter(name => name.startsWith('secrets.move.'))) {
-  for (const [from, to] of MOVES) {
-    const name = (config: StoreConfig) => (config.kind === 'vault' ? config.unlock : config.path)
-    t.test(`a move from ${name(from)} to ${name(to)}, killed at ${point}`, beside, async t => {
-      const where = secretsIn(t)
-      const before = await daemonWith(t, ['secrets'], where)
-      await before.client.call('POST /secrets/store', from)
-      await write(before.client)
-      await before.stop()
-      await dies(t, where, point, async ({ once: client }) => {
-        if (from === PASSPHRASE) await client.call('POST /secrets/store', from)
-        await client.call('POST /secrets/store', to)
-      })
-      t.same(await settled(t, where), VALUES)
+const MOVED = SECRETS_POINTS.filter(name => name.startsWith('secrets.move.'))
+
+for (const [point, from, to] of byTurns(
+  MOVED.flatMap(point => MOVES.map(([from, to]) => [point, from, to] as const)),
+  2,
+)) {
+  const name = (config: StoreConfig) => (config.kind === 'vault' ? config.unlock : config.path)
+  t.test(`a move from ${name(from)} to ${name(to)}, killed at ${point}`, beside, async t => {
+    const where = secretsIn(t)
+    const before = await daemonWith(t, ['secrets'], where)
+    await before.client.call('POST /secrets/store', from)
+    await write(before.client)
+    await before.stop()
+    await dies(t, where, point, async ({ once: client }) => {
+      if (from === PASSPHRASE) await client.call('POST /secrets/store', from)
+      await client.call('POST /secrets/store', to)
     })
-  }
+    t.same(await settled(t, where), VALUES)
+  })
 }
 
 for (const point of SECRETS_POINTS.filter(name => name.startsWith('secrets.ci.'))) {
@@ -129,41 +132,40 @@ for (const point of SECRETS_POINTS.filter(name => name.startsWith('secrets.ci.')
 
 const WRITES = SECRETS_POINTS.filter(name => !/^secrets\.(?:move|ci)\./.test(name))
 
-for (const point of WRITES) {
-  for (const config of [FILE, DOTENV]) {
-    for (const nth of [1, 2, 3]) {
-      t.test(`writes into ${config.kind}, killed at ${point} for the ${nth}. time`, beside, async t => {
-        const where = secretsIn(t)
-        const acknowledged: { [key: string]: string | undefined } = {}
-        await dies(t, where, `${point}:${nth}`, async ({ once: client }) => {
-          await client.call('POST /secrets/store', config)
-          const put = async (key: string, value: string) => {
-            acknowledged[key] = undefined
-            await client.call('POST /secrets', { key, value })
-            acknowledged[key] = value
-          }
-          await put('A', 'first value')
-          await put('B', 'second value')
-          acknowledged['A'] = undefined
-          await client.call('DELETE /secrets/{key}', { key: 'A' })
-          delete acknowledged['A']
-          await put('B', 'third value')
-        })
-        const values = await settled(t, where)
-        for (const [key, value] of Object.entries(acknowledged))
-          if (value !== undefined) t.equal(values[key], value, `${key} is as it was acknowledged`)
-        const possible: { [key: string]: readonly string[] } = {
-          A: ['first value'],
-          B: ['second value', 'third value'],
-        }
-        for (const [key, value] of Object.entries(values)) t.ok(possible[key]?.includes(value), `${key} is whole`)
-      })
+for (const [point, config, nth] of byTurns(
+  WRITES.flatMap(point => [FILE, DOTENV].flatMap(config => [1, 2, 3].map(nth => [point, config, nth] as const))),
+  2,
+)) {
+  t.test(`writes into ${config.kind}, killed at ${point} for the ${nth}. time`, beside, async t => {
+    const where = secretsIn(t)
+    const acknowledged: { [key: string]: string | undefined } = {}
+    await dies(t, where, `${point}:${nth}`, async ({ once: client }) => {
+      await client.call('POST /secrets/store', config)
+      const put = async (key: string, value: string) => {
+        acknowledged[key] = undefined
+        await client.call('POST /secrets', { key, value })
+        acknowledged[key] = value
+      }
+      await put('A', 'first value')
+      await put('B', 'second value')
+      acknowledged['A'] = undefined
+      await client.call('DELETE /secrets/{key}', { key: 'A' })
+      delete acknowledged['A']
+      await put('B', 'third value')
+    })
+    const values = await settled(t, where)
+    for (const [key, value] of Object.entries(acknowledged))
+      if (value !== undefined) t.equal(values[key], value, `${key} is as it was acknowledged`)
+    const possible: { [key: string]: readonly string[] } = {
+      A: ['first value'],
+      B: ['second value', 'third value'],
     }
-  }
+    for (const [key, value] of Object.entries(values)) t.ok(possible[key]?.includes(value), `${key} is whole`)
+  })
 }
 
 t.test('the first choice of a store, killed at each step, can be repeated', beside, async t => {
-  for (const point of SECRETS_POINTS.filter(name => name.startsWith('secrets.move.'))) {
+  for (const point of MOVED) {
     const where = secretsIn(t)
     await dies(t, where, point, ({ once: client }) => client.call('POST /secrets/store', FILE))
     const next = await daemonWith(t, ['secrets'], where)

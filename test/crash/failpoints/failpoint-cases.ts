@@ -36,7 +36,7 @@ import {
   kept,
   whereIn,
 } from './failpoints.js'
-import { exactly } from '../../support/lists.js'
+import { byTurns, exactly } from '../../support/lists.js'
 
 /** The test files that share the cases: tap runs several at once. */
 export const FILES = ['failpoints', 'failpoints-second', 'failpoints-third'] as const
@@ -66,29 +66,20 @@ export const reached = new Set<string>([
 ])
 const all: { readonly name: string; readonly run: (t: Test) => Promise<void> }[] = []
 
-/** The day since 1970, which chooses a third of what tests run by turns. */
-const DAY = Math.floor(Date.now() / 86_400_000)
-/** `npm run crash` runs all. */
-const ALL = process.env['SANDBOX_CRASH_KILLS'] !== undefined
-let further = 0
-
-/** A case for each point; of those in which a daemon passes the same point again, each day runs another third. */
+/** A case for each point. */
 const cases = (what: string, points: readonly string[], run: (t: Test, point: string) => Promise<void>): void => {
-  const first = new Set<string>()
   for (const point of points) {
-    const name = point.split(':')[0]!
-    reached.add(name)
-    const runs = !first.has(name) || ALL || further++ % 3 === DAY % 3
-    first.add(name)
-    if (runs) all.push({ name: `${what}, killed at ${point}`, run: t => run(t, point) })
+    reached.add(point.split(':')[0]!)
+    all.push({ name: `${what}, killed at ${point}`, run: t => run(t, point) })
   }
 }
 
-/** Runs the cases of one of the files. */
+/** Runs the cases of one of the files: a third of them, each day another. */
 export const runCases = (t: Test, file: (typeof FILES)[number]): void => {
   t.jobs = 2
   t.setTimeout(480_000)
-  all.forEach(({ name, run }, at) => {
+  const today = byTurns(all, 3)
+  today.forEach(({ name, run }, at) => {
     if (FILES[at % FILES.length] === file) void t.test(name, { buffered: true }, run)
   })
 }

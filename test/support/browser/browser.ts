@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -10,11 +10,24 @@ import type { Reply } from '../../../sdk/contract.js'
 import type { Api } from '../../../sdk/api.js'
 import type { Support } from '../daemon.js'
 
+/** Chromium without windows, which does up to half less for the same page (Debian: chromium-headless-shell). */
+export const HEADLESS = '/usr/bin/chromium-headless-shell'
+
 const MISSING = (await findChromium()) === undefined && !process.env.CI
 
 /** The options of a test that needs a real browser: skipped where there is none, except in CI. */
 export const withChromium = (): { skip?: string } =>
   MISSING ? { skip: 'this machine has no chromium (Debian: apt-get install chromium)' } : {}
+
+/**
+ * Has the sandbox start Chromium without windows, where it is installed. What the sandbox shields from pages is tested
+ * with the full one.
+ */
+export const withoutWindows = (t: Pick<Test, 'teardown'>): void => {
+  if (process.env.SANDBOX_CHROMIUM !== undefined || !existsSync(HEADLESS)) return
+  process.env.SANDBOX_CHROMIUM = HEADLESS
+  t.teardown(() => delete process.env.SANDBOX_CHROMIUM)
+}
 
 /** The answer of a page server: HTML, or a function that writes it. */
 export type Page = string | ((request: IncomingMessage, response: ServerResponse) => void)

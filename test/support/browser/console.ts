@@ -15,6 +15,7 @@ import { findChromium } from '../../../plugins/system/browsers/chromium.js'
 import { askSocket } from '../../../sdk/cli/daemon/socket.js'
 import type { Support } from '../daemon.js'
 import { endShared, isShared } from '../shared-ends.js'
+import { HEADLESS } from './browser.js'
 
 /** The groups whose calls the console shows. */
 export const CONSOLE_GROUPS = ['console', 'system', 'settings', 'agent', 'agents', 'areas', 'activity', 'logs']
@@ -37,9 +38,6 @@ const endsWith = (t: Pick<Test, 'teardown'>, browser: Browser): Browser => {
   t.teardown(() => browser.close())
   return browser
 }
-
-/** Chromium without windows, which does a third less for the same page (Debian: chromium-headless-shell). */
-const HEADLESS = '/usr/bin/chromium-headless-shell'
 
 const start = async (url?: string, full?: true): Promise<Browser> =>
   chromium.launch({

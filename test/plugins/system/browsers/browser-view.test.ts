@@ -1,9 +1,11 @@
 import t, { type Test } from 'tap'
 import type { ViewClientFrame, ViewMenu } from '../../../../plugins/system/contract.js'
-import { between, siteOf, withChromium } from '../../../support/browser/browser.js'
+import { between, siteOf, withChromium, withoutWindows } from '../../../support/browser/browser.js'
 import { daemonWith, type Support } from '../../../support/daemon.js'
 import { exactly } from '../../../support/lists.js'
 import { talkTo, turnedAway, type Talk } from '../../../support/sockets/client.js'
+
+withoutWindows(t)
 
 const PAGES = {
   '/': `<!doctype html><title>Home</title>

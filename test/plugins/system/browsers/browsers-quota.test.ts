@@ -4,9 +4,11 @@ import t, { type Test } from 'tap'
 import { Browsers } from '../../../../plugins/system/browsers/browsers.js'
 import { fit, type DiskQuota } from '../../../../plugins/system/browsers/quota.js'
 import { folderExceeds } from '../../../../sdk/node/files/folder-exceeds.js'
-import { siteOf, until, withChromium, type Page } from '../../../support/browser/browser.js'
+import { siteOf, until, withChromium, withoutWindows, type Page } from '../../../support/browser/browser.js'
 import { folderOf, makeWorkspace, root } from '../../../support/daemon.js'
 import { exactly } from '../../../support/lists.js'
+
+withoutWindows(t)
 
 const MEBIBYTE = 1024 * 1024
 

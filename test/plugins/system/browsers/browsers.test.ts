@@ -15,6 +15,7 @@ import {
   siteOf,
   until,
   withChromium,
+  withoutWindows,
 } from '../../../support/browser/browser.js'
 import { daemonWith, folderOf, makeWorkspace, root } from '../../../support/daemon.js'
 import { exactly } from '../../../support/lists.js'
@@ -24,6 +25,8 @@ const shared = async (t: Test) => {
   const daemon = await daemonWith(t, ['system', 'activity'])
   return { daemon, site: await siteOf(t, PAGES) }
 }
+
+withoutWindows(t)
 
 /** The browsers of a sandbox, without a daemon. */
 const browsersIn = (t: Test, more: Partial<BrowsersDeps> = {}): Browsers => {
