@@ -16,6 +16,7 @@ export class Boot {
   readonly #done = Promise.withResolvers<void>()
   readonly #failed = new Set<string>()
   #ready = false
+  #ended = false
 
   /**
    * @param failed Called when a step threw; its group answers 503 from then on.
@@ -47,7 +48,7 @@ export class Boot {
     this.#pending.sort((a, b) => groups.indexOf(a.plugin) - groups.indexOf(b.plugin))
     this.moved()
     for (const { plugin, step, run } of this.#pending) {
-      if (this.#failed.has(plugin)) continue
+      if (this.#ended || this.#failed.has(plugin)) continue
       const began = performance.now()
       step.state = 'running'
       this.moved()
@@ -58,13 +59,18 @@ export class Boot {
         this.#failed.add(plugin)
         step.state = 'failed'
         step.detail = error instanceof Error ? error.message : String(error)
-        this.failed(plugin, step.label, error)
+        if (!this.#ended) this.failed(plugin, step.label, error)
       }
       step.ms = Math.round(performance.now() - began)
     }
     this.#ready = true
     this.moved()
     this.#done.resolve()
+  }
+
+  /** The daemon is stopping: no other step begins, and what the running one lacks is no failure. */
+  end(): void {
+    this.#ended = true
   }
 
   /** Whether the gate is open for a group: boot is done, and none of the group's steps failed. */

@@ -168,6 +168,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const note = join(data, 'daemon.json')
   let socket: LineSocket | undefined
   const stop = async () => {
+    boot.end()
     try {
       server.close()
       streams.endSockets()

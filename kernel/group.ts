@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { pathToFileURL } from 'node:url'
 import { isRoute, type Contract } from '../sdk/contract.js'
 import type { Activate, Place } from '../sdk/host.js'
+import { writeFailure } from '../sdk/node/files/disk.js'
 import { Refusal, refuse } from '../sdk/refusal.js'
 import { activateHere, withDeadline, type EndGroup } from './activation.js'
 import type { PluginManifest } from './manifest.js'
@@ -104,9 +105,11 @@ export class Group {
           () => {},
         )
       kernel.events.drop(name)
-      const message = `${name} cannot start: ${error instanceof Error ? error.message : error}`
+      const why = writeFailure(error)
+      const message = `${name} cannot start: ${why instanceof Error ? why.message : why}`
       kernel.log(name).error(message)
-      throw new Refusal('unavailable', message, { cause: error })
+      const full = why instanceof Refusal && why.reason === 'too-large'
+      throw new Refusal(full ? 'too-large' : 'unavailable', message, { cause: error })
     }
     kernel.calls.open(name, registered.served)
     this.#end = end

@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findOwnImports } from '../sdk/node/programs/own-imports.js'
 import { packageFolder } from '../sdk/node/programs/package.js'
-import { keepCompiled, noteDataFolder } from '../sdk/node/files/state-folder.js'
+import { boundCompiled, keepCompiled, noteDataFolder } from '../sdk/node/files/state-folder.js'
 import type { Daemon } from './daemon.js'
 
 keepCompiled(process.env)
@@ -75,6 +75,7 @@ const run = async (): Promise<void> => {
   await start(config.port).catch(failed)
   logs.reportLast()
   flushCompileCache()
+  await boundCompiled(process.env)
 }
 
 /** Prints why the daemon cannot start and exits; an unexpected error is printed with its stack. */

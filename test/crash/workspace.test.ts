@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { byTurns } from '../support/lists.js'
 import type { Client } from '../../sdk/client.js'
 import { until } from '../plugins/workspace/projects-support.js'
 import { endTerminals, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
@@ -27,7 +28,7 @@ const upload = async (daemon: RunningDaemon, offset: number, bytes: string): Pro
 }
 
 t.jobs = 2
-for (const point of UPLOAD_POINTS) {
+for (const point of byTurns(UPLOAD_POINTS, 2)) {
   void t.test(
     `killed at ${point}, an upload resumes, the old file stays until then, and no ticket is valid`,
     async t => {
@@ -56,7 +57,7 @@ for (const point of UPLOAD_POINTS) {
 
 const ARCHIVE_POINTS = ['workspace.archive.staged', 'workspace.unpack.staged']
 
-for (const point of ARCHIVE_POINTS) {
+for (const point of byTurns(ARCHIVE_POINTS, 2)) {
   void t.test(`killed at ${point}, nothing of the archive is in the workspace`, async t => {
     const where = whereIn(t, { file: 'old' })
     execFileSync('tar', ['-czf', 'a.tgz', 'file'], { cwd: where.workspace })
@@ -77,7 +78,7 @@ for (const point of ARCHIVE_POINTS) {
 
 const APP_POINTS = WORKSPACE_POINTS.filter(point => point.startsWith('workspace.apps.'))
 
-for (const point of APP_POINTS) {
+for (const point of byTurns(APP_POINTS, 3)) {
   void t.test(`killed at ${point}, all apps of the call are there or none, and nothing is left over`, async t => {
     const where = whereIn(t, { 'README.md': 'x' })
     const apps = ['one', 'two'].map(name => ({ template: 'node-server', name }))
@@ -97,7 +98,7 @@ for (const point of APP_POINTS) {
 
 const INSTALL_POINTS = WORKSPACE_POINTS.filter(point => point.startsWith('workspace.install.'))
 
-for (const point of INSTALL_POINTS) {
+for (const point of byTurns(INSTALL_POINTS, 2)) {
   const skip = existsSync('/usr/bin/npm') || existsSync('/usr/local/bin/npm') ? false : 'npm is not installed'
   void t.test(`killed at ${point}, every install that was acknowledged is done once`, { skip }, async t => {
     const manifest = { dependencies: { lib: 'file:../lib' }, scripts: { postinstall: 'echo x >> ../done.txt' } }
@@ -120,7 +121,10 @@ for (const point of INSTALL_POINTS) {
 
 const OTHERS = [...UPLOAD_POINTS, ...ARCHIVE_POINTS, ...APP_POINTS, ...INSTALL_POINTS]
 
-for (const point of WORKSPACE_POINTS.filter(each => !OTHERS.includes(each))) {
+for (const point of byTurns(
+  WORKSPACE_POINTS.filter(each => !OTHERS.includes(each)),
+  2,
+)) {
   void t.test(`killed at ${point}, every file exists once and nothing is left over`, async t => {
     const where = whereIn(t, FILES)
     await dies(t, where, point, ({ once }) => asks(once))

@@ -34,3 +34,19 @@ t.test('a failed step closes only its own group, whose later steps do not run', 
   await t.rejects(boot.gate('a'), { reason: 'unavailable', message: 'a did not start: reading failed: disk on fire' })
   await t.resolves(boot.gate('b'))
 })
+
+t.test('once the daemon stops no step begins, and the running one does not count as failed', async t => {
+  const failed: string[] = []
+  const boot = new Boot((plugin, label) => failed.push(`${plugin} ${label}`))
+  let later = false
+  boot.add('a', 'reading', async () => {
+    boot.end()
+    throw new Error('the store is closed')
+  })
+  boot.add('b', 'reading', async () => {
+    later = true
+  })
+  await boot.run()
+  t.same(failed, [])
+  t.notOk(later)
+})

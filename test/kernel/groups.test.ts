@@ -96,12 +96,16 @@ t.test('callers of a failed start get its reason, and the next call tries again'
         note('starts')
         host.signal.addEventListener('abort', () => note('is switched off'))
         globalThis.shakyStarts = (globalThis.shakyStarts ?? 0) + 1
-        if (globalThis.shakyStarts === 1) throw new Error('the disk is full')
+        if (globalThis.shakyStarts === 1) throw new Error('no key')
         await serve({ 'GET /shaky': () => ({ ok: true }) })`,
     },
     fine: {
       manifest: { routes: { 'GET /fine': open('fine.get') } },
       activate: "await serve({ 'GET /fine': () => ({ ok: true }) })",
+    },
+    cramped: {
+      manifest: { routes: { 'GET /cramped': open('cramped.get') } },
+      activate: "throw Object.assign(new Error('ENOSPC: no space left on device, mkdir'), { code: 'ENOSPC' })",
     },
     wrong: {
       manifest: { routes: { 'GET /wrong': open('wrong.get') }, calls: ['wrong.never'] },
@@ -111,11 +115,14 @@ t.test('callers of a failed start get its reason, and the next call tries again'
   const daemon = await daemonWith(t, [], { manifests })
   const first = await daemon.fetch('/shaky')
   t.equal(first.status, 503)
-  t.match(await first.json(), { reason: 'unavailable', message: 'shaky cannot start: the disk is full' })
+  t.match(await first.json(), { reason: 'unavailable', message: 'shaky cannot start: no key' })
   t.same(notes, ['shaky is read', 'shaky starts', 'shaky is switched off'], 'nothing of it keeps running')
   t.equal((await daemon.fetch('/fine')).status, 200, 'other groups answer')
   t.equal((await daemon.fetch('/shaky')).status, 200)
   t.equal(notes.filter(note => note === 'shaky starts').length, 2)
+  const cramped = await daemon.fetch('/cramped')
+  t.equal(cramped.status, 413, 'a full disk is refused as by a group that runs')
+  t.match(await cramped.json(), { message: /^cramped cannot start: the disk is full .* free some space/ })
   t.match(await (await daemon.fetch('/wrong')).json(), {
     message: 'wrong cannot start: its manifest names wrong.never, which it does not serve',
   })

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
@@ -61,5 +62,20 @@ export const keepCompiled = (env: NodeJS.ProcessEnv): void => {
     enableCompileCache(join(folder, 'compiled'))
   } catch {
     // A folder that cannot be made costs a slower start and nothing else.
+  }
+}
+
+/** Ten versions of the program: what earlier ones left is not read again. */
+const MOST_COMPILED = 4000
+
+/** Removes the compiled program once it is more than 4,000 files, about 50 MB; the next start compiles it again. */
+export const boundCompiled = async (env: NodeJS.ProcessEnv): Promise<void> => {
+  const folder = join(stateFolder(env), 'compiled')
+  try {
+    const versions = await readdir(folder)
+    const files = await Promise.all(versions.map(version => readdir(join(folder, version))))
+    if (files.flat().length > MOST_COMPILED) await rm(folder, { recursive: true, force: true })
+  } catch {
+    // As for what cannot be kept: the next start tries again.
   }
 }
