@@ -75,6 +75,8 @@ t.test('a counter continues while the daemon is killed and restarted, and none o
   t.match((await second.client.call('GET /system/terminals')).sessions, exactly({ running: false, exitCode: 5 }))
   await second.client.call('DELETE /system/terminals/{name}', { name: 'web-count' })
   t.same((await second.client.call('GET /system/terminals')).sessions, [])
+  // Its last line is written once its output has ended.
+  while (!written().endsWith('the terminal has ended]\n')) await delay(20)
   t.match(written(), /\nexit\n[^]*the terminal has ended\]\n$/)
   t.same(
     readdirSync(join(where.data, 'system', 'terminals')).filter(name => name.endsWith('.pipe')),
