@@ -115,8 +115,14 @@ export class WarmCopy {
       await this.#discard(WARM, before)
       await mkdir(dirname(store.place(WARM)), { recursive: true, mode: 0o700 })
       const made: CopyRecord = { repos: [], shown: [] }
-      for (const source of sources) await store.add(made, WARM, source)
-      if (sources.length > 0) await store.finish(WARM, made)
+      try {
+        for (const source of sources) await store.add(made, WARM, source)
+        if (sources.length > 0) await store.finish(WARM, made)
+      } catch (error) {
+        // The record of its git dirs is not written yet: after this nothing would know them.
+        await this.#discard(WARM, made)
+        throw error
+      }
     } finally {
       this.#making = false
     }

@@ -46,6 +46,16 @@ t.test('an incomplete warm copy is not used', async t => {
   t.same(readdirSync(join(data, 'plugins/agent/checkouts')), ['.spare', 'c-1', 'c-2'])
 })
 
+t.test('a warm copy that cannot be made leaves nothing', async t => {
+  const { copies, workspace, data } = place(t)
+  const blob = git(workspace, 'rev-parse', 'HEAD:a b ü.txt')
+  rmSync(join(workspace, '.git/objects', blob.slice(0, 2), blob.slice(2)))
+  await t.rejects(copies.warm(), 'git finds no such object')
+  const left = (name: string) => readdirSync(join(data, 'plugins/agent', name))
+  t.same([left('git'), left('checkouts')], [[], []])
+  await copies.settled()
+})
+
 /** The index of the warm copy's only tree. */
 const indexOf = ({ data }: ReturnType<typeof place>) => join(gitdirOf(data, '.spare'), 'index')
 
