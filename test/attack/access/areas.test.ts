@@ -18,7 +18,7 @@ const PLANTED = ['zirkonia', 'quartzite', 'feldspar'] as const
 const [NAME, CONTENT, PERSON] = PLANTED
 const WORDS = new RegExp(PLANTED.join('|'), 'i')
 const SEED = Number(process.env.SANDBOX_PROPERTY_SEED ?? 20_261)
-const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? 40)
+const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? 24)
 
 const FILES = {
   'README.md': `# ${CONTENT}\n`,
@@ -88,8 +88,6 @@ const openWorld = async (t: Test): Promise<World> => {
   })
   await framesOf(client, `live-${NAME}`).until(({ kind }) => kind === 'question')
   await client.call('POST /agent', { conversationId: `live-${NAME}`, prompt: `say ${CONTENT}` })
-  await client.call('POST /agent', { conversationId: `busy-${NAME}`, prompt: 'run while :; do :; done', ...out })
-  await framesOf(client, `busy-${NAME}`).until(({ kind }) => kind === 'tool_call')
   await client
     .call('POST /system/terminals', { name: `web-${NAME}`, label: CONTENT, cwd: NAME })
     .catch(error => (error.reason === 'missing-program' ? undefined : Promise.reject(error)))
@@ -111,13 +109,7 @@ const openWorld = async (t: Test): Promise<World> => {
     ({ conversationId }) => conversationId !== 'in-wide',
   )
   t.ok(sessions.length > 0, 'a subagent outside exists')
-  t.teardown(() =>
-    Promise.all(
-      ['live', 'busy'].map(name =>
-        client.call('POST /agent/stop', { conversationId: `${name}-${NAME}` }).catch(() => {}),
-      ),
-    ),
-  )
+  t.teardown(() => client.call('POST /agent/stop', { conversationId: `live-${NAME}` }).catch(() => {}))
   return {
     daemon,
     people,
@@ -290,13 +282,13 @@ t.test('every read call, asked for paths outside of an area, shows nothing of th
   const world = await openWorld(t)
   const { daemon, people } = world
   let [asked, turn] = [0, 0]
+  const busy = `busy-${NAME}`
   const owned = async (client: Joined['client']) =>
-    (await client.call('GET /system/usage', {})).machine.processes.some(
-      ({ conversationId }) => conversationId === `busy-${NAME}`,
-    )
+    (await client.call('GET /system/usage', {})).machine.processes.some(({ conversationId }) => conversationId === busy)
+  await daemon.client.call('POST /agent', { conversationId: busy, prompt: 'run while :; do :; done', isolated: true })
   while (!(await owned(daemon.client))) await new Promise(resolve => setTimeout(resolve, 200))
   t.notOk(await owned(people[0]!.client), 'processes of conversations outside are not listed')
-  await daemon.client.call('POST /agent/stop', { conversationId: `busy-${NAME}` })
+  await daemon.client.call('POST /agent/stop', { conversationId: busy })
   const watching = await Promise.all(
     ['delta', 'snapshot'].map(roster =>
       openEvents(t, { url: daemon.url, session: people[0]!.session }, `?roster=${roster}`),
@@ -335,7 +327,7 @@ t.test('every read call, asked for paths outside of an area, shows nothing of th
   t.ok(asked > READS.length, `${asked} requests to ${READS.length} calls`)
   t.ok(
     [...statuses].some(
-      ([call, found]) => call === 'GET /agents/{id}' && (found.get(404) ?? 0) > 5 && (found.get(200) ?? 0) > 0,
+      ([call, found]) => call === 'GET /agents/{id}' && (found.get(404) ?? 0) > 2 && (found.get(200) ?? 0) > 0,
     ),
     'values inside were found, and values outside were not',
   )

@@ -11,7 +11,7 @@ import { head, type RawAnswer } from '../support.js'
 import { openWorld, type World } from './world.js'
 
 const SEED = Number(process.env.SANDBOX_PROPERTY_SEED ?? 20_260)
-const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? 16)
+const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? 8)
 const PATIENCE = 10_000
 
 /** Sends a raw request and returns the answer: all of it, or the first events of a stream. */

@@ -7,7 +7,7 @@ import type { Frame } from '../../../../plugins/agent/contract.js'
 import { mountsLater } from '../../../../sdk/node/wall/later-mounts.js'
 import { daemonWith } from '../../../support/daemon.js'
 import { noOpencode as skip, OPENCODE } from '../../../support/peers.js'
-import { exactly } from '../../../support/lists.js'
+import { byTurns, exactly } from '../../../support/lists.js'
 import { framesOf } from '../../../support/turns.js'
 
 const shares = skip || ((await mountsLater()) ? false : 'this machine has no bubblewrap')
@@ -224,10 +224,11 @@ t.test('the tools of the sandbox reach the program: a question of its model is a
   t.ok(served.includes('sandbox_Delegate') && !served.includes('sandbox_Shell'), 'it has its own file tools')
 })
 
-for (const [refuses, code] of [
+const REFUSALS = [
   [401, 'reauth'],
   [429, 'rate_limit'],
-] as const) {
+] as const
+for (const [refuses, code] of byTurns(REFUSALS, 2)) {
   t.test(`a model server that answers ${refuses} ends the turn soon, with what to do`, { skip }, async t => {
     const { turn, wanting } = await shared()
     wanting({ refuses })

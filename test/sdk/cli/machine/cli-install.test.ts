@@ -45,7 +45,7 @@ const packed = (folder: string): Promise<Buffer> => {
     tar.entry({ name: `package/${name}`, mode: statSync(file).mode & 0o777 }, readFileSync(file))
   }
   tar.finalize()
-  return buffer(tar.pipe(createGzip({ level: 1 })))
+  return buffer(tar.pipe(createGzip({ level: 0 })))
 }
 
 /** A registry with exactly the packages that are installed here, including native parts. */
