@@ -34,11 +34,10 @@ const ROWS = {
   native: /\| native: ollama, first frame later than a bare fetch \| /,
 }
 
-/** Those that take longest: each day runs another of them and half of the others, `SANDBOX_BENCHES=all` runs all. */
+/** Those that take longest: each day runs another of them and half of the others, `SANDBOX_TESTS=all` runs all. */
 const LONG = ['request', 'start', 'turns', 'workspace', 'large', 'copies']
-const all = process.env['SANDBOX_BENCHES'] === 'all'
 const OTHERS = Object.keys(ROWS).filter(name => !LONG.includes(name))
-const TODAY = [...byTurns(LONG, LONG.length, all), ...byTurns(OTHERS, 2, all)]
+const TODAY = [...byTurns(LONG, LONG.length), ...byTurns(OTHERS, 2)]
 
 t.jobs = 2
 t.setTimeout(200_000)

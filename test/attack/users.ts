@@ -10,13 +10,13 @@ const NOBODY = 65534
 const ME = process.getuid?.() ?? 0
 
 /** Every user that a test can run as. */
-export const USERS =
+export const USERS: readonly (readonly [user: string, uid: number])[] =
   ME === 0
-    ? ([
+    ? [
         ['the superuser', ME],
         ['an ordinary user', NOBODY],
-      ] as const)
-    : ([['an ordinary user', ME]] as const)
+      ]
+    : [['an ordinary user', ME]]
 
 /**
  * Runs a program of attempts as a user in separate folders, and returns the JSON that it prints.

@@ -10,7 +10,7 @@ import { AGENT_FLOORS, tooFew } from './random/floors.js'
 
 const seed = Number(process.env['SANDBOX_CRASH_SEED'] ?? Date.now() % 1_000_000)
 /** A quarter of those of the mixed load. */
-const kills = Math.ceil(Number(process.env['SANDBOX_CRASH_KILLS'] ?? 50) / 4)
+const kills = Math.ceil(Number(process.env['SANDBOX_CRASH_KILLS'] ?? 30) / 4)
 const again = `SANDBOX_CRASH_SEED=${seed} SANDBOX_CRASH_KILLS=${kills * 4} repeats it`
 
 /** A tool server whose one tool adds a line to a file in the folder of its conversation. */

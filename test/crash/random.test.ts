@@ -7,7 +7,7 @@ import { Lane } from './random/lane.js'
  * them.
  */
 const seed = Number(process.env['SANDBOX_CRASH_SEED'] ?? Date.now() % 1_000_000)
-const kills = Number(process.env['SANDBOX_CRASH_KILLS'] ?? 50)
+const kills = Number(process.env['SANDBOX_CRASH_KILLS'] ?? 30)
 const LANES = ['a', 'b']
 /** A client fewer in a push: each costs processor time for as long as another's operation is waited for. */
 const drivers = kills < 200 ? 2 : 3
