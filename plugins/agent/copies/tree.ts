@@ -1,6 +1,6 @@
 import { readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { TEMPORARY } from '../../../sdk/node/files/files.js'
+import { readPlain, TEMPORARY } from '../../../sdk/node/files/files.js'
 import { git, GitFailure, type GitOptions, type Identity } from '../../../sdk/node/programs/git.js'
 import { largeFiles } from '../../../sdk/node/files/large-files.js'
 import { contains } from '../../../sdk/node/files/paths.js'
@@ -56,6 +56,20 @@ const STATUS = [
   '--ignore-submodules=dirty',
 ]
 
+/** In the settings of a repository: that git may start a program there, or that it also reads settings elsewhere. */
+const NAMES_PROGRAM = /filter|driver|include|worktreeConfig/i
+
+/**
+ * The wall of git in a tree. It has the network of its conversation only where a filter or a merge driver could need
+ * it, so that a turn which starts no program needs no network.
+ */
+const wallOfGit = ({ wall }: Tree): Tree['wall'] => {
+  const { network: _, ...others } = wall
+  const settings = wall.copy?.gitdirs.map(({ common }) => readPlain(join(common, 'config'))) ?? [undefined]
+  const startsNone = settings.every(text => text !== undefined && !NAMES_PROGRAM.test(text))
+  return { ...(startsNone ? { ...others, offline: true } : wall), ownSandbox: true }
+}
+
 /** Runs git in a tree, behind its wall. */
 export const inTree = (
   tree: Tree,
@@ -67,7 +81,7 @@ export const inTree = (
     ...options,
     env: { GIT_NO_REPLACE_OBJECTS: '1' },
     identity: SANDBOX,
-    wall: { ...tree.wall, ownSandbox: true },
+    wall: wallOfGit(tree),
   })
 
 /** The path in one line of `status --porcelain=v2`, after its fixed fields. */

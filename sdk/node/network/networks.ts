@@ -14,6 +14,9 @@ const NEXT_MS = 1_000
 /** Networks made at once: many more at a time would keep the processors from everything else. */
 const MADE_AT_ONCE = 3
 
+/** Whether this machine has made one for this process. */
+let could = false
+
 interface Kept {
   readonly network: Promise<OwnNetwork>
   usedAt: number
@@ -37,7 +40,6 @@ export class Networks {
   readonly #making = new Semaphore(MADE_AT_ONCE)
   #ready: Promise<OwnNetwork> | undefined
   #failedAt = -Infinity
-  #could = false
   #timer: NodeJS.Timeout | undefined
   #next: NodeJS.Timeout | undefined
   #closed = false
@@ -52,7 +54,7 @@ export class Networks {
    */
   async possible(): Promise<boolean> {
     if (process.platform !== 'linux' || this.#closed) return false
-    if (this.#could) return true
+    if (could) return true
     if (!this.#ready && performance.now() - this.#failedAt < AGAIN_MS) return false
     return this.#prepare().then(
       () => true,
@@ -158,7 +160,7 @@ export class Networks {
       .run(() => OwnNetwork.make())
       .then(
         network => {
-          this.#could = true
+          could = true
           return network
         },
         (error: unknown) => {

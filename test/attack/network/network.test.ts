@@ -7,7 +7,7 @@ import { networkInterfaces } from 'node:os'
 import t, { type Test } from 'tap'
 import type { Client } from '../../../sdk/client.js'
 import type { Frame } from '../../../plugins/agent/contract.js'
-import { daemonWith, spawnDaemon, folderOf, makeWorkspace } from '../../support/daemon.js'
+import { daemonWith, inGit, spawnDaemon, folderOf, makeWorkspace } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 import { answersOf, runs, shellTurn, walled } from '../support.js'
@@ -269,6 +269,23 @@ t.test('fifty turns leave no process, no open file and no network', walled(), as
     await until(() => open(/^(socket|pipe):/) <= sockets + 4),
     `sockets and pipes: ${sockets} before, ${open(/^(socket|pipe):/)} after`,
   )
+})
+
+t.test('a filter of the repository runs in the network of the conversation', walled(), async t => {
+  const { client, workspace } = await daemonWith(t, [], { files: { '.gitattributes': '*.net filter=tell\n' } })
+  inGit(workspace, 'config', 'filter.tell.clean', 'readlink /proc/self/ns/net')
+  const [own] = await shellTurn(client, 'c', ['readlink /proc/self/ns/net; echo > a.net'], { isolated: true })
+  t.equal(inGit(workspace, 'show', 'agent/c:a.net').trim(), own)
+  t.not(own, linkOf('/proc/self/ns/net'))
+})
+
+// After the others: the first turn of a process also finds out whether the machine can make networks.
+t.test('a turn that starts no program makes no network, although git works in its copy', walled(), async t => {
+  const { client, workspace } = await daemonWith(t, [])
+  await until(() => helpersOf(process.pid).length === 0)
+  await runTurn(client, 'c', 'write a.txt\n| a', { isolated: true })
+  t.equal(inGit(workspace, 'show', 'agent/c:a.txt').trim(), 'a')
+  t.same(helpersOf(process.pid), [])
 })
 
 t.test('a killed daemon leaves no helper process, no slirp4netns and no network', walled(), async t => {
