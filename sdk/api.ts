@@ -5,7 +5,7 @@ import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { ApprovalsCalls, ApprovalsEvents } from '../plugins/approvals/contract.js'
 import type { Areas } from '../plugins/areas/contract.js'
 import type { AutomationsCalls, AutomationsEvents, CatalogSource } from '../plugins/automations/contract.js'
-import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
+import type { CapabilitiesCalls, CapabilitiesEvents, ContributedKind } from '../plugins/capabilities/contract.js'
 import type { ChoresCalls } from '../plugins/chores/contract.js'
 import type { ConsoleCalls } from '../plugins/console/contract.js'
 import type { DiffsCalls } from '../plugins/diffs/contract.js'
@@ -120,6 +120,8 @@ export interface Points {
   'personas.pointers': () => Promise<PersonaPointer[]>
   /** What automations can listen to of a group. */
   'automations.sources': () => CatalogSource[]
+  /** The kinds of connections that a group serves. */
+  'capabilities.kinds': () => ContributedKind[]
   /** The secrets that a group needs, for the inventory of secrets. */
   'secrets.required': () => Promise<RequiredSecret[]>
 }

@@ -9,6 +9,7 @@ import type { RecordCalls } from './records/contract.js'
 import type { ServerCalls } from './servers/contract.js'
 
 export type * from './cards/contract.js'
+export type * from './kinds/contract.js'
 export type * from './login/contract.js'
 export type * from './otp/contract.js'
 export type * from './recommendations/contract.js'
