@@ -37,6 +37,7 @@ import type {
 import type { ShareCalls } from '../plugins/share/contract.js'
 import type { SkillsCalls } from '../plugins/skills/contract.js'
 import type { UsageCalls } from '../plugins/usage/contract.js'
+import type { VpnCalls } from '../plugins/vpn/contract.js'
 import type { WorkflowsCalls, WorkflowsEvents } from '../plugins/workflows/contract.js'
 import type { FileEvents, ProjectEvents, WorkspaceCalls } from '../plugins/workspace/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
@@ -79,6 +80,7 @@ export interface Api
     AccountsCalls,
     ChoresCalls,
     IssuesCalls,
+    VpnCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */

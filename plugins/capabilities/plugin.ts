@@ -86,6 +86,7 @@ export const activate = async (host: Host): Promise<void> => {
     'GET /capabilities/catalog': async (_, { caller }) =>
       catalogFor(caller, await capabilities.entries.all(), await kinds.all()),
     'capabilities.records': async ({ kind }) => ({ capabilities: await capabilities.records(kind) }),
+    'capabilities.entry': ({ id, kind }) => capabilities.opened(id, kind),
     'capabilities.put': given => capabilities.put(given),
     'capabilities.drop': ({ id }) => capabilities.drop(id),
     'capabilities.runtime': async ({ id }) => {

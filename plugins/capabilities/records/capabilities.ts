@@ -7,6 +7,7 @@ import { connect, applyPlanOf, ApplySteps, UNFINISHED, type ConnectingDeps, type
 import type { ApplyFrame, Capability, CapabilityStatus, CapabilitySummary, ShownConfig } from './contract.js'
 import { Entries, type RecordedEntry } from './entries.js'
 import type { ForwardedKind } from './forwards.js'
+import type { KindEntry } from '../kinds/contract.js'
 import type { Kinds, KnownKinds } from '../kinds/kinds.js'
 import type { KindHandler } from './kinds.js'
 import { masked } from './masking.js'
@@ -252,6 +253,16 @@ export class Capabilities {
     } finally {
       release()
     }
+  }
+
+  /** A connection of a kind with its values. */
+  async opened(id: string, kind: string): Promise<KindEntry> {
+    const found = await this.entries.get(id)
+    if (found.kind !== kind) refuse('not-found', `there is no connection ${id} of kind ${kind}`)
+    const { entry, problem } = await this.entries.open(found)
+    if (problem && found.secrets.length > 0) await this.vault.assertOpen()
+    if (problem) refuse('unprocessable', `${id}: ${problem.detail}`)
+    return { id, config: { ...entry.config }, secrets: { ...entry.secrets } }
   }
 
   /** Stores a connection of a kind that another group serves. */

@@ -1,9 +1,11 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { ApplyFrame, ContributedKind, KindEntry } from '../../../plugins/capabilities/contract.js'
 import { refuse } from '../../../sdk/index.js'
 import type { Support } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
-import { capabilitiesDaemon, type FakeVault } from './support.js'
+import { capabilitiesDaemon, inner, type FakeVault } from './support.js'
 
 const SERVED: ContributedKind = {
   storedBy: 'capabilities',
@@ -112,6 +114,20 @@ t.test(
     t.match(await daemon.client.call('GET /capabilities/{id}/status', { id: 'files' }), { state: 'pending' })
   },
 )
+
+t.test('its group gets a connection with its values, unless it was changed by hand or the vault is locked', async t => {
+  const { daemon, vault } = await world(t)
+  await add(daemon, DISK)
+  const entry = (kind = 'disk') => inner(daemon, 'capabilities.entry', { id: 'files', kind })
+  t.same(await entry(), { id: 'files', config: { server: 'nas' }, secrets: { password: 'open sesame' } })
+  await t.rejects(entry('vpn'), { reason: 'not-found', message: /of kind vpn/ })
+  vault.open = false
+  await t.rejects(entry(), { reason: 'unavailable', message: /open store of secrets/ })
+  vault.open = true
+  const file = join(daemon.workspace, '.sandbox/config/capabilities.json')
+  writeFileSync(file, readFileSync(file, 'utf8').replace('nas', 'elsewhere'))
+  await t.rejects(entry(), { reason: 'unprocessable', message: /changed by hand/ })
+})
 
 t.test('its group is asked before a connection is removed, and carries what it keeps to another id', async t => {
   const { daemon, vault, got, used } = await world(t)
