@@ -6,8 +6,8 @@ import type { VpnEntries } from './links/entries.js'
 import { VPN_KIND } from './links/entries.js'
 import type { Links } from './links/links.js'
 import type { LinkFolders } from './links/standing-file.js'
-import { settingsOf } from './settings/settings.js'
-import { missingFor, missingSentence, type Machine } from './system/machine.js'
+import { vpnSettingsOf } from './settings/settings.js'
+import { missingFor, missingSentence, type TunnelMachine } from './system/machine.js'
 
 /** Connections of kind `vpn`, with the form that sets one up. */
 export const VPN_CONNECTIONS: ContributedKind = {
@@ -73,14 +73,14 @@ export interface VpnKindDeps {
   readonly links: Links
   readonly entries: VpnEntries
   readonly folders: LinkFolders
-  readonly machine: Machine
+  readonly machine: TunnelMachine
 }
 
 /** The calls with which capabilities serves the kind. */
 export const vpnKindCalls = ({ links, entries, folders, machine }: VpnKindDeps): Handlers<VpnKindCalls> => {
   async function* apply(entry: KindEntry): AsyncGenerator<KindStep, void> {
     const { id } = entry
-    const settings = settingsOf(entry)
+    const settings = vpnSettingsOf(entry)
     const wasUp = await links.isUp(id)
     if (!settings.autoConnect && !wasUp) {
       yield { kind: 'log', message: `it is dialled with POST /vpn/${id}/connect` }
@@ -104,7 +104,7 @@ export const vpnKindCalls = ({ links, entries, folders, machine }: VpnKindDeps):
   }
   return {
     'vpn.kindCheck': entry => {
-      settingsOf(entry)
+      vpnSettingsOf(entry)
       return { ok: true }
     },
     'vpn.kindApply': entry => apply(entry),

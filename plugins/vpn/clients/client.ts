@@ -1,7 +1,7 @@
 import type { VpnSettings } from '../settings/settings.js'
 
 /** A dial of a tunnel. */
-export interface Dial<S extends VpnSettings = VpnSettings> {
+export interface TunnelDial<S extends VpnSettings = VpnSettings> {
   readonly id: string
   readonly interface: string
   /** The private folder of the tunnel. */
@@ -35,7 +35,7 @@ export interface ClientHealth {
 /** The program that dials the tunnels of a provider. */
 export interface TunnelClient<S extends VpnSettings = VpnSettings> {
   /** Dials, and resolves when the tunnel is connected. */
-  dial(dial: Dial<S>): Promise<Dialled>
+  dial(dial: TunnelDial<S>): Promise<Dialled>
   /** Ends the client, and removes its interface and routes. What is gone already is fine. */
   drop(standing: Standing): Promise<void>
   /** Asks the client of a tunnel whose interface exists. */

@@ -8,7 +8,7 @@ import { maskedNetwork } from '../settings/networks.js'
 import type { OpenvpnSettings } from '../settings/settings.js'
 import { deleteInterface, holdsWithin } from '../system/interfaces.js'
 import { startLasting } from '../system/programs.js'
-import type { ClientHealth, Dial, Dialled, Standing, TunnelClient } from './client.js'
+import type { ClientHealth, TunnelDial, Dialled, Standing, TunnelClient } from './client.js'
 import { Management, MANAGEMENT, quotedArgument } from './management.js'
 
 const CONFIG = 'client.ovpn'
@@ -53,7 +53,7 @@ const routeArguments = (only: readonly string[] | undefined): string[] => {
 export class OpenvpnClient implements TunnelClient<OpenvpnSettings> {
   readonly #sessions = new Map<string, Session>()
 
-  async dial(dial: Dial<OpenvpnSettings>): Promise<Dialled> {
+  async dial(dial: TunnelDial<OpenvpnSettings>): Promise<Dialled> {
     const { id, interface: name, folder, settings, log, signal } = dial
     const { conf, only, username } = settings
     await writeAtomic(join(folder, CONFIG), conf.text)
@@ -72,7 +72,7 @@ export class OpenvpnClient implements TunnelClient<OpenvpnSettings> {
   }
 
   /** Speaks to the client until it is connected. */
-  async #converse(standing: Standing, { settings, otp, log }: Dial<OpenvpnSettings>, signal: AbortSignal) {
+  async #converse(standing: Standing, { settings, otp, log }: TunnelDial<OpenvpnSettings>, signal: AbortSignal) {
     const { promise, resolve, reject } = Promise.withResolvers<Dialled>()
     promise.catch(() => {})
     const failed = (message: string): void => reject(new Refusal('dependency', message))

@@ -5,8 +5,8 @@ import { writeAtomic } from '../../../sdk/node/files/files.js'
 import { needProgram } from '../../../sdk/node/programs/run.js'
 import type { WireguardSettings } from '../settings/settings.js'
 import { deleteInterface, interfaceExists } from '../system/interfaces.js'
-import { ask, runStarter } from '../system/programs.js'
-import type { ClientHealth, Dial, Standing, TunnelClient } from './client.js'
+import { askProgram, runStarter } from '../system/programs.js'
+import type { ClientHealth, TunnelDial, Standing, TunnelClient } from './client.js'
 
 const HANDSHAKE_MS = 15_000
 const STALE_MS = 180_000
@@ -39,7 +39,13 @@ export class WireguardClient implements TunnelClient<WireguardSettings> {
     this.#handshakeMs = handshakeMs
   }
 
-  async dial({ interface: name, folder, settings, log, signal }: Dial<WireguardSettings>): Promise<{ dns: string[] }> {
+  async dial({
+    interface: name,
+    folder,
+    settings,
+    log,
+    signal,
+  }: TunnelDial<WireguardSettings>): Promise<{ dns: string[] }> {
     const file = join(folder, `${name}.conf`)
     await writeAtomic(file, settings.conf.text)
     const { code, output } = await runStarter(await needProgram('wg-quick'), ['up', file], {
@@ -53,12 +59,12 @@ export class WireguardClient implements TunnelClient<WireguardSettings> {
   }
 
   /** Waits until a gateway answered, where the configuration names one. */
-  async #meet(name: string, { conf }: WireguardSettings, log: Dial['log'], signal: AbortSignal): Promise<void> {
+  async #meet(name: string, { conf }: WireguardSettings, log: TunnelDial['log'], signal: AbortSignal): Promise<void> {
     const gateways = conf.peers.filter(({ endpoint }) => endpoint !== undefined)
     if (gateways.length === 0) return
     const wg = await needProgram('wg')
     const keep = (seconds: (peer: (typeof gateways)[number]) => number) =>
-      ask(
+      askProgram(
         wg,
         [
           ...['set', name],
@@ -69,7 +75,7 @@ export class WireguardClient implements TunnelClient<WireguardSettings> {
     log(`waiting for ${gateways.map(({ endpoint }) => endpoint).join(', ')} to answer`)
     await keep(() => 5)
     for (const end = Date.now() + this.#handshakeMs; ;) {
-      const met = peersOf(await ask(wg, ['show', name, 'dump'], { signal }))
+      const met = peersOf(await askProgram(wg, ['show', name, 'dump'], { signal }))
       if (gateways.some(({ publicKey }) => met.some(peer => peer.publicKey === publicKey && peer.handshakeAt))) break
       if (Date.now() >= end)
         refuse(
@@ -95,7 +101,7 @@ export class WireguardClient implements TunnelClient<WireguardSettings> {
   }
 
   async health({ id, interface: name }: Standing): Promise<ClientHealth> {
-    const peers = peersOf(await ask(await needProgram('wg'), ['show', name, 'dump']))
+    const peers = peersOf(await askProgram(await needProgram('wg'), ['show', name, 'dump']))
     const handshakeAt = Math.max(0, ...peers.map(peer => peer.handshakeAt ?? 0))
     const sent = peers.reduce((sum, peer) => sum + peer.txBytes, 0)
     const before = this.#sent.get(id)

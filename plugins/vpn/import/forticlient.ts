@@ -1,6 +1,6 @@
 import { refuse } from '../../../sdk/index.js'
 import type { VpnImported } from '../contract.js'
-import { elementsAt, parseXml, textAt, type XmlElement } from './xml.js'
+import { elementsAt, parseXml, xmlTextAt, type XmlElement } from './xml.js'
 
 const LARGEST = 1024 * 1024
 const MOST = 200
@@ -40,11 +40,11 @@ const serverOf = (text: string, standard: number): { server: string; port: numbe
 const isOn = (text: string | undefined): boolean => text === '1' || text?.toLowerCase() === 'on'
 
 const sslConnection = (element: XmlElement, taken: Set<string>): VpnImported[] => {
-  const label = textAt(element, 'name')
-  const server = textAt(element, 'server')
+  const label = xmlTextAt(element, 'name')
+  const server = xmlTextAt(element, 'server')
   if (label === undefined || server === undefined) return []
-  const username = readable(textAt(element, 'username'))
-  const description = textAt(element, 'description')
+  const username = readable(xmlTextAt(element, 'username'))
+  const description = xmlTextAt(element, 'description')
   return [
     {
       id: idFor(label, taken),
@@ -59,16 +59,16 @@ const sslConnection = (element: XmlElement, taken: Set<string>): VpnImported[] =
 }
 
 const ipsecConnection = (element: XmlElement, taken: Set<string>): VpnImported[] => {
-  const label = textAt(element, 'name')
-  const server = textAt(element, 'ike_settings', 'server')
+  const label = xmlTextAt(element, 'name')
+  const server = xmlTextAt(element, 'ike_settings', 'server')
   if (label === undefined || server === undefined) return []
-  const asksUser = isOn(textAt(element, 'ike_settings', 'xauth', 'enabled'))
-  const username = readable(textAt(element, 'ike_settings', 'xauth', 'username'))
-  const localId = readable(textAt(element, 'ike_settings', 'localid'))
-  const mode = textAt(element, 'ike_settings', 'mode')
-  const pfs = textAt(element, 'ipsec_settings', 'pfs')
-  const dhGroup = textAt(element, 'ike_settings', 'dhgroup')?.split(/[;,]/)[0]?.trim()
-  const description = textAt(element, 'description')
+  const asksUser = isOn(xmlTextAt(element, 'ike_settings', 'xauth', 'enabled'))
+  const username = readable(xmlTextAt(element, 'ike_settings', 'xauth', 'username'))
+  const localId = readable(xmlTextAt(element, 'ike_settings', 'localid'))
+  const mode = xmlTextAt(element, 'ike_settings', 'mode')
+  const pfs = xmlTextAt(element, 'ipsec_settings', 'pfs')
+  const dhGroup = xmlTextAt(element, 'ike_settings', 'dhgroup')?.split(/[;,]/)[0]?.trim()
+  const description = xmlTextAt(element, 'description')
   return [
     {
       id: idFor(label, taken),

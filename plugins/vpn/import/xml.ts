@@ -78,5 +78,5 @@ export const elementsAt = (element: XmlElement, ...path: readonly string[]): rea
   )
 
 /** The text of the first element at a path, without the blanks around it; undefined where there is none. */
-export const textAt = (element: XmlElement, ...path: readonly string[]): string | undefined =>
+export const xmlTextAt = (element: XmlElement, ...path: readonly string[]): string | undefined =>
   elementsAt(element, ...path)[0]?.text.trim() || undefined

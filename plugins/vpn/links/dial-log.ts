@@ -10,7 +10,7 @@ const SHORTEST = 4
 const GATHER_MS = 500
 
 /** A text without secrets: each stored value, and what looks like a credential, is replaced by `***`. */
-export const withoutSecrets = (text: string, secrets: readonly string[]): string =>
+export const hideSecrets = (text: string, secrets: readonly string[]): string =>
   redacted(
     secrets
       .filter(secret => secret.length >= SHORTEST)
@@ -33,7 +33,7 @@ export class DialLog {
 
   /** Keeps a line, and answers it as it may be shown. */
   add(line: string): string {
-    const shown = withoutSecrets(line, this.#secrets).slice(0, MOST_LENGTH)
+    const shown = hideSecrets(line, this.#secrets).slice(0, MOST_LENGTH)
     this.#lines.push(shown)
     if (this.#lines.length > MOST_LINES) this.#lines = this.#lines.slice(-MOST_LINES)
     this.#timer ??= setTimeout(() => void this.write().catch(() => undefined), GATHER_MS)

@@ -1,6 +1,6 @@
 import { refuse, Refusal, type Host } from '../../../sdk/index.js'
 import type { KindEntry } from '../../capabilities/contract.js'
-import { autoConnectOf, providerOf, settingsOf, type VpnSettings } from '../settings/settings.js'
+import { autoConnectOf, dialledProvider, vpnSettingsOf, type VpnSettings } from '../settings/settings.js'
 
 /** A tunnel that is set up. */
 export interface VpnEntry {
@@ -29,7 +29,7 @@ export class VpnEntries {
     if (!(await this.#host.serves('capabilities.records'))) return []
     const { capabilities } = await this.#host.call('capabilities.records', { kind: VPN_KIND })
     return capabilities.flatMap(({ id, config }) => {
-      const provider = providerOf(config)
+      const provider = dialledProvider(config)
       return provider ? [{ id, provider, autoConnect: autoConnectOf(config) }] : []
     })
   }
@@ -73,7 +73,7 @@ export class VpnEntries {
 
   async #read(id: string): Promise<VpnFacts> {
     try {
-      const whole = settingsOf(await this.open(id))
+      const whole = vpnSettingsOf(await this.open(id))
       const { gateway, secrets } = whole
       return { settings: { whole, secrets, ...(gateway !== undefined && { gateway }) } }
     } catch (error) {

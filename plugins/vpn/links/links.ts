@@ -2,9 +2,9 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse, Refusal, type Context } from '../../../sdk/index.js'
 import { record } from '../../../sdk/node/record/record.js'
-import type { Dial, Standing, TunnelClient } from '../clients/client.js'
+import type { TunnelDial, Standing, TunnelClient } from '../clients/client.js'
 import { overlapping } from '../settings/networks.js'
-import { interfaceOf, settingsOf, type VpnSettings } from '../settings/settings.js'
+import { interfaceOf, vpnSettingsOf, type VpnSettings } from '../settings/settings.js'
 import { interfaceExists, interfacesNow, routesNow } from '../system/interfaces.js'
 import { missingFor, missingSentence } from '../system/machine.js'
 import type { LinksDeps } from './deps.js'
@@ -30,6 +30,8 @@ export class Links {
   readonly #work = new Map<string, Work>()
   /** Why the last dial of a tunnel failed. */
   readonly #failed = new Map<string, string>()
+  /** Tunnels that are dialled once the store of secrets is open. */
+  readonly #waiting = new Set<string>()
 
   constructor(deps: LinksDeps) {
     this.#deps = deps
@@ -42,7 +44,7 @@ export class Links {
   /** Dials a tunnel from what is stored of it; the steps go on without their reader. */
   async connect(id: string, otp: string | undefined, context?: Context): Promise<DialSteps> {
     const entry = await this.#deps.entries.open(id)
-    const settings = settingsOf(entry)
+    const settings = vpnSettingsOf(entry)
     const link = await this.views.link(await this.#deps.entries.get(id))
     if (link.state === 'connected') {
       const steps = new DialSteps()
@@ -133,7 +135,7 @@ export class Links {
     steps.put({ kind: 'state', state: 'connecting' })
     this.views.changed(id)
     let standing: StandingRecord = about
-    const dial: Dial = {
+    const dial: TunnelDial = {
       ...{ id, interface: about.interface, folder, settings, log: told },
       ...(otp !== undefined && { otp }),
       signal: AbortSignal.any([stop, host.signal, AbortSignal.timeout(DIAL_MS)]),
@@ -171,6 +173,7 @@ export class Links {
       await work.over.catch(() => undefined)
     }
     this.#failed.delete(id)
+    this.#waiting.delete(id)
     const standing = await folders.standing(id)
     if (!standing) return this.views.changed(id)
     const finished = this.#take(id, 'dropping')
@@ -215,15 +218,21 @@ export class Links {
   }
 
   async #storedSettings(id: string): Promise<never> {
-    return settingsOf(await this.#deps.entries.open(id)) as never
+    return vpnSettingsOf(await this.#deps.entries.open(id)) as never
   }
 
   /** Dials one that is not up, in the background. */
   async #redial(id: string): Promise<void> {
+    this.#waiting.delete(id)
     try {
       const { state } = await this.views.link(await this.#deps.entries.get(id))
       if (state === 'disconnected') await this.connect(id, undefined)
     } catch (error) {
+      if (error instanceof Refusal && error.reason === 'not-found') return
+      if (error instanceof Refusal && error.reason === 'unavailable') {
+        this.#waiting.add(id)
+        return
+      }
       this.#failed.set(id, error instanceof Refusal ? error.message : 'dialling it failed; the log says why')
       this.#deps.host.log.warn('dialling a tunnel failed', { id, error: String(error) })
     }
@@ -232,6 +241,7 @@ export class Links {
   /** Notices tunnels that changed without this daemon. */
   async watch(): Promise<void> {
     const { folders, clients } = this.#deps
+    for (const id of [...this.#waiting]) await this.#redial(id)
     const interfaces = await interfacesNow()
     let up = 0
     for (const id of await folders.ids()) {

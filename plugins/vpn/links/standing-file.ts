@@ -41,7 +41,8 @@ export class LinkFolders {
   async write(id: string, record: StandingRecord): Promise<void> {
     await mkdir(this.of(id), { recursive: true, mode: 0o700 })
     await writeAtomic(this.#file(id), JSON.stringify(record))
-    failpoint(record.since === undefined ? 'vpn.dial.noted' : 'vpn.dial.connected')
+    if (record.since === undefined) failpoint('vpn.dial.noted')
+    else failpoint('vpn.dial.connected')
   }
 
   /** Forgets that a tunnel stands; the log of its dial stays. */

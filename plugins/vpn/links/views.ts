@@ -4,7 +4,7 @@ import type { VpnDetail, VpnLink } from '../contract.js'
 import { isEverything } from '../settings/networks.js'
 import { interfacesNow, routesNow, type InterfaceRoutes, type NetworkInterface } from '../system/interfaces.js'
 import { missingFor, missingSentence } from '../system/machine.js'
-import { dialLogIn, withoutSecrets } from './dial-log.js'
+import { dialLogIn, hideSecrets } from './dial-log.js'
 import type { VpnEntry } from './entries.js'
 import type { LinksDeps } from './deps.js'
 
@@ -64,7 +64,7 @@ export class LinkViews {
       ...(counters && { rxBytes: counters.rxBytes, txBytes: counters.txBytes }),
       ...(handshakeAt !== undefined && { handshakeAt }),
       missing,
-      log: withoutSecrets(log?.text ?? '', settings?.secrets ?? []),
+      log: hideSecrets(log?.text ?? '', settings?.secrets ?? []),
       ...(log && { logAt: log.at }),
     }
   }

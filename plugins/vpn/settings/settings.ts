@@ -43,15 +43,15 @@ const LIMITS: { readonly [field: string]: number } = {
   routedNetworks: 4096,
 }
 
-const bad = (field: string, expected: string, found?: unknown): never =>
-  refuse(
-    'unprocessable',
-    `config.${field}: expected ${expected}${found === undefined ? '' : `, found ${JSON.stringify(String(found).slice(0, 60))}`}`,
-    { errors: [{ path: `config.${field}`, expected }] },
-  )
+const bad = (field: string, expected: string, found?: unknown): never => {
+  const there = found === undefined ? '' : `, found ${JSON.stringify(String(found).slice(0, 60))}`
+  return refuse('unprocessable', `config.${field}: expected ${expected}${there}`, {
+    errors: [{ path: `config.${field}`, expected }],
+  })
+}
 
 /** The provider that a config names; undefined: none that is dialled here. */
-export const providerOf = (config: KindEntry['config']): VpnSettings['provider'] | undefined =>
+export const dialledProvider = (config: KindEntry['config']): VpnSettings['provider'] | undefined =>
   DIALLED.includes(String(config.provider)) ? (config.provider as VpnSettings['provider']) : undefined
 
 /** Whether a config says that the tunnel is dialled when the daemon starts. */
@@ -72,8 +72,8 @@ const secretValues = (secrets: KindEntry['secrets']): string[] => {
 }
 
 /** What a connection says. 422: it cannot be used, with the field, and the line of a configuration. */
-export const settingsOf = ({ config, secrets }: KindEntry): VpnSettings => {
-  const provider = providerOf(config) ?? bad('provider', DIALLED.join(' or '), config.provider ?? '')
+export const vpnSettingsOf = ({ config, secrets }: KindEntry): VpnSettings => {
+  const provider = dialledProvider(config) ?? bad('provider', DIALLED.join(' or '), config.provider ?? '')
   const { autoConnect, routedNetworks } = config
   if (autoConnect !== undefined && autoConnect !== 'on' && autoConnect !== 'off')
     bad('autoConnect', 'on or off', autoConnect)

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { needProgram } from '../../../sdk/node/programs/run.js'
-import { ask } from './programs.js'
+import { askProgram } from './programs.js'
 
 /** A network interface of this network namespace. */
 export interface NetworkInterface {
@@ -53,9 +53,9 @@ export const routesNow = async (signal?: AbortSignal): Promise<ReadonlyMap<strin
   const ip = await needProgram('ip')
   const options = signal ? { signal } : {}
   const [addresses, four, six] = await Promise.all([
-    ask(ip, ['-j', 'addr', 'show'], options),
-    ask(ip, ['-j', 'route', 'show', 'table', 'all'], options),
-    ask(ip, ['-j', '-6', 'route', 'show', 'table', 'all'], options),
+    askProgram(ip, ['-j', 'addr', 'show'], options),
+    askProgram(ip, ['-j', 'route', 'show', 'table', 'all'], options),
+    askProgram(ip, ['-j', '-6', 'route', 'show', 'table', 'all'], options),
   ])
   const routes = [
     ...rowsOf<RouteRow>(four).map(row => ({ row, everything: '0.0.0.0/0' })),
@@ -79,7 +79,7 @@ export const routesNow = async (signal?: AbortSignal): Promise<ReadonlyMap<strin
 /** Removes an interface that its program left; one that is gone is fine. */
 export const deleteInterface = async (name: string): Promise<void> => {
   if (!(await interfaceExists(name))) return
-  await ask(await needProgram('ip'), ['link', 'delete', 'dev', name]).catch(async error => {
+  await askProgram(await needProgram('ip'), ['link', 'delete', 'dev', name]).catch(async error => {
     if (await interfaceExists(name)) throw error
   })
 }

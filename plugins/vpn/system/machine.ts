@@ -8,7 +8,7 @@ import { isEverything } from '../settings/networks.js'
 const NET_ADMIN = 12n
 
 /** What this machine has of what tunnels need. */
-export interface Machine {
+export interface TunnelMachine {
   hasProgram(name: string): Promise<boolean>
   hasTun(): Promise<boolean>
   hasNetAdmin(): Promise<boolean>
@@ -16,7 +16,7 @@ export interface Machine {
   hasWireguard(): Promise<boolean>
 }
 
-export const thisMachine: Machine = {
+export const thisMachine: TunnelMachine = {
   hasProgram: async name => (await ownProgram(name)) !== undefined,
   hasTun: () =>
     open('/dev/net/tun', constants.O_RDWR).then(
@@ -56,7 +56,7 @@ const NET_ADMIN_MISSING: VpnMissing = {
 const needsOf = async (
   provider: VpnSettings['provider'],
   settings: VpnSettings | undefined,
-  machine: Machine,
+  machine: TunnelMachine,
 ): Promise<{ programs: string[]; tun: boolean }> => {
   if (provider === 'openvpn') return { programs: ['openvpn', 'ip'], tun: true }
   const userSpace = !(await machine.hasWireguard())
@@ -77,7 +77,7 @@ const needsOf = async (
 export const missingFor = async (
   provider: VpnSettings['provider'],
   settings: VpnSettings | undefined,
-  machine: Machine,
+  machine: TunnelMachine,
 ): Promise<VpnMissing[]> => {
   const { programs, tun } = await needsOf(provider, settings, machine)
   const found = await Promise.all(programs.map(async name => ({ name, there: await machine.hasProgram(name) })))

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline'
 import { ownEnv, run } from '../../../sdk/node/programs/run.js'
 
 /** What a program said, and how it ended. */
-export interface ProgramEnd {
+export interface StarterEnd {
   readonly code: number
   readonly output: string
 }
@@ -17,7 +17,11 @@ export interface ProgramOptions {
 }
 
 /** Runs a program that leaves nothing behind, and answers its output. */
-export const ask = async (program: string, args: readonly string[], options: ProgramOptions = {}): Promise<string> => {
+export const askProgram = async (
+  program: string,
+  args: readonly string[],
+  options: ProgramOptions = {},
+): Promise<string> => {
   const { signal, timeoutMs = 3000 } = options
   const result = await run(program, args, { cwd: '/', env: await ownEnv(), timeoutMs, ...(signal && { signal }) })
   if (result.timedOut) throw new Error(`${program} did not answer within ${timeoutMs / 1000} s`)
@@ -28,14 +32,14 @@ export const ask = async (program: string, args: readonly string[], options: Pro
 const MOST_OUTPUT = 64 * 1024
 
 /**
- * Runs a program that starts others which go on after it, such as `wg-quick`: when it has ended, its group is left as it
- * is. An aborted signal ends the whole group.
+ * Runs a program that starts others which go on after it, such as `wg-quick`: when it has ended, they are left alone.
+ * An aborted signal ends the whole group.
  */
 export const runStarter = async (
   program: string,
   args: readonly string[],
   { signal, timeoutMs = 30_000, line }: ProgramOptions = {},
-): Promise<ProgramEnd> => {
+): Promise<StarterEnd> => {
   signal?.throwIfAborted()
   const child = spawn(program, args, {
     cwd: '/',

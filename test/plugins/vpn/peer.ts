@@ -55,6 +55,8 @@ const run = (program: string, args: readonly string[], input?: string): string =
 
 /** The address of the far end, which this network reaches over a pair of interfaces. */
 export const FAR = '192.0.2.2'
+/** The one-time code that the gateway of OpenVPN takes. */
+export const CODE = '271828'
 const PAGE = 'the page of a private network'
 const SERVE = `require('http').createServer((q, a) => a.end('${PAGE}')).listen(80, '0.0.0.0', () => console.log('up'))`
 
@@ -112,7 +114,10 @@ export class FarEnd {
     const conf = join(this.#folder, 'farwg.conf')
     writeFileSync(
       conf,
-      `[Interface]\nPrivateKey = ${far.secret}\nListenPort = 51820\n[Peer]\nPublicKey = ${near.open}\nAllowedIPs = 10.99.0.2/32\n`,
+      [
+        ...['[Interface]', `PrivateKey = ${far.secret}`, 'ListenPort = 51820'],
+        ...['[Peer]', `PublicKey = ${near.open}`, 'AllowedIPs = 10.99.0.2/32', ''],
+      ].join('\n'),
     )
     for (let tries = 0; ; tries++) {
       try {
@@ -128,13 +133,23 @@ export class FarEnd {
     this.run('ip', ['link', 'set', 'farwg', 'up'])
     return {
       secret: near.secret,
-      client: `[Interface]\nPrivateKey = ${near.secret}\nAddress = 10.99.0.2/24\n[Peer]\nPublicKey = ${far.open}\nEndpoint = ${FAR}:51820\nAllowedIPs = 10.99.0.0/24, 10.55.0.0/16\n`,
+      client: [
+        ...['[Interface]', `PrivateKey = ${near.secret}`, 'Address = 10.99.0.2/24'],
+        ...['[Peer]', `PublicKey = ${far.open}`, `Endpoint = ${FAR}:51820`],
+        ...['AllowedIPs = 10.99.0.0/24, 10.55.0.0/16', ''],
+      ].join('\n'),
       received: () => Number(this.run('wg', ['show', 'farwg', 'transfer']).split('\t')[1]),
     }
   }
 
   /** A gateway of OpenVPN at 10.98.0.1, which asks for a user and a password. */
-  async openvpn({ password }: { password: string }): Promise<{ client: string; key: string }> {
+  async openvpn({
+    password,
+    passphrase,
+  }: {
+    password: string
+    passphrase: string
+  }): Promise<{ client: string; key: string }> {
     const at = (name: string) => join(this.#folder, name)
     const key = (name: string) => [
       '-newkey',
@@ -165,8 +180,29 @@ export class FarEnd {
     }
     signed('server', 'serverAuth')
     signed('client', 'clientAuth')
+    run('openssl', [
+      'pkey',
+      '-in',
+      at('client.key'),
+      '-aes256',
+      '-passout',
+      `pass:${passphrase}`,
+      '-out',
+      at('locked.key'),
+    ])
     const check = at('check.sh')
-    writeFileSync(check, `#!/bin/sh\n[ "$(sed -n 2p "$1")" = '${password}' ] && [ "$(sed -n 1p "$1")" = ada ]\n`)
+    const base64 = (text: string) => Buffer.from(text).toString('base64')
+    // Ada gives her password, Bob a code with it, and Eve is asked for a code after her password.
+    writeFileSync(
+      check,
+      `#!/bin/sh
+case "$(sed -n 1p "$1")=$(sed -n 2p "$1")" in
+  'ada=${password}'|'bob=SCRV1:${base64(password)}:${base64(CODE)}'|'eve=CRV1::session-1::${CODE}') exit 0 ;;
+  'eve=${password}') echo 'CRV1:R,E:session-1:${base64('eve')}:Your code' > "$auth_failed_reason_file" ;;
+esac
+exit 1
+`,
+    )
     chmodSync(check, 0o755)
     const server = this.begin('openvpn', [
       ...['--dev', 'farovpn', '--dev-type', 'tun', '--server', '10.98.0.0', '255.255.255.0', '--topology', 'subnet'],
@@ -208,7 +244,7 @@ export class FarEnd {
     )
     const block = (tag: string, file: string) => `<${tag}>\n${readFileSync(at(file), 'utf8').trim()}\n</${tag}>`
     return {
-      key: readFileSync(at('client.key'), 'utf8').split('\n')[1]!,
+      key: readFileSync(at('locked.key'), 'utf8').split('\n')[1]!,
       client: [
         ...[
           'client',
@@ -223,7 +259,7 @@ export class FarEnd {
           'data-ciphers AES-256-GCM',
           block('ca', 'ca.crt'),
           block('cert', 'client.crt'),
-          block('key', 'client.key'),
+          block('key', 'locked.key'),
           '',
         ],
       ].join('\n'),

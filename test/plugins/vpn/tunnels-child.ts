@@ -4,10 +4,11 @@ import t from 'tap'
 import { daemonWith } from '../../support/daemon.js'
 import { beginning, exactly } from '../../support/lists.js'
 import { vaultFake } from '../capabilities/support.js'
-import { FAR, FarEnd } from './peer.js'
+import { CODE, FAR, FarEnd } from './peer.js'
 import { add, dial } from './support.js'
 
 const PASSWORD = 'correct horse battery'
+const PASSPHRASE = 'opens the "key" \\o/'
 
 const interfaces = (): string[] =>
   (JSON.parse(execFileSync('ip', ['-j', 'link'], { encoding: 'utf8' })) as { ifname: string }[]).map(
@@ -38,11 +39,17 @@ await t.test('tunnels', async t => {
   const { client } = daemon
   const far = await FarEnd.start(t)
   const wireguard = await far.wireguard()
-  const openvpn = await far.openvpn({ password: PASSWORD })
-  const secrets = [wireguard.secret, PASSWORD, openvpn.key]
+  const openvpn = await far.openvpn({ password: PASSWORD, passphrase: PASSPHRASE })
+  const secrets = [wireguard.secret, PASSWORD, PASSPHRASE, CODE, openvpn.key]
   const linkOf = async (id: string) => (await client.call('GET /vpn')).links.find(link => link.id === id)
   const WIREGUARD = { provider: 'wireguard', config: wireguard.client }
-  const OPENVPN = { provider: 'openvpn', config: openvpn.client, username: 'ada', password: PASSWORD }
+  const OPENVPN = {
+    provider: 'openvpn',
+    config: openvpn.client,
+    username: 'ada',
+    password: PASSWORD,
+    keyPassphrase: PASSPHRASE,
+  }
 
   const dead = { ...WIREGUARD, config: wireguard.client.replace(`${FAR}:51820`, `${FAR}:9`).replaceAll('10.', '11.') }
   await add(daemon, 'dead', { ...dead, autoConnect: 'off' })
@@ -139,6 +146,18 @@ await t.test('tunnels', async t => {
     t.match(await linkOf('open'), { routes: exactly('10.97.4.0/24', '10.98.0.0/24') }, 'only these networks')
     await client.call('DELETE /capabilities/{id}', { id: 'open' })
     t.notOk(interfaces().includes('open'), 'it is dropped with its connection')
+  })
+
+  await t.test('a gateway that asks for a code, with the password or after it, gets the one of the dial', async t => {
+    const asks = `static-challenge "Your code" 1\n${openvpn.client}`
+    await add(daemon, 'bob', { ...OPENVPN, config: asks, username: 'bob', autoConnect: 'off' })
+    await add(daemon, 'eve', { ...OPENVPN, username: 'eve', autoConnect: 'off' })
+    for (const id of ['bob', 'eve']) {
+      await t.rejects(dial(daemon, id), { reason: 'dependency', message: /asks for a code: dial again/ }, id)
+      await t.rejects(dial(daemon, id, '000000'), { reason: 'dependency', message: /refused the sign-in/ }, id)
+      t.match((await dial(daemon, id, CODE)).at(-1), { kind: 'result', link: { state: 'connected' } }, id)
+      await client.call('DELETE /capabilities/{id}', { id })
+    }
   })
 
   await t.test('a gateway that does not answer ends the dial, and nothing remains', async t => {
