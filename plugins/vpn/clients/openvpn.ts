@@ -61,6 +61,8 @@ export class OpenvpnClient implements TunnelClient<OpenvpnSettings> {
     const args = [
       ...['--config', CONFIG, '--dev', name, '--dev-type', conf.device, '--verb', '3'],
       ...['--script-security', '1', '--auth-nocache', '--auth-retry', 'interact'],
+      // The interface stays while the client looks for its gateway again.
+      ...['--persist-tun', '--persist-key'],
       ...['--management', MANAGEMENT, 'unix', '--management-query-passwords', '--management-hold'],
       ...(username !== undefined && !conf.asksUser ? ['--auth-user-pass'] : []),
       ...routeArguments(only),
@@ -90,8 +92,11 @@ export class OpenvpnClient implements TunnelClient<OpenvpnSettings> {
       else if (kind === 'PASSWORD') answer(now, rest, answers, message => failed(withWords(message, words)))
       else if (kind === 'STATE') {
         const [, state = '', detail = ''] = rest.split(',')
-        if (state === 'CONNECTED' && detail === 'SUCCESS') resolve({ dns })
-        else if (state === 'CONNECTED') failed(`openvpn is connected, and not all of it worked: ${detail}`)
+        if (state === 'CONNECTED' && detail === 'SUCCESS') {
+          // A code was for this dial alone; a later sign-in of the client begins with the password.
+          Object.assign(answers, { password: settings.password, otp: undefined })
+          resolve({ dns })
+        } else if (state === 'CONNECTED') failed(`openvpn is connected, and not all of it worked: ${detail}`)
         else if (state === 'EXITING') failed(withWords(`openvpn ended: ${detail}`, words))
       }
     })

@@ -149,7 +149,7 @@ export class FarEnd {
   }: {
     password: string
     passphrase: string
-  }): Promise<{ client: string; key: string }> {
+  }): Promise<{ client: string; key: string; signal: (name: NodeJS.Signals) => void }> {
     const at = (name: string) => join(this.#folder, name)
     const key = (name: string) => [
       '-newkey',
@@ -244,6 +244,7 @@ exit 1
     )
     const block = (tag: string, file: string) => `<${tag}>\n${readFileSync(at(file), 'utf8').trim()}\n</${tag}>`
     return {
+      signal: name => void server.kill(name),
       key: readFileSync(at('locked.key'), 'utf8').split('\n')[1]!,
       client: [
         ...[

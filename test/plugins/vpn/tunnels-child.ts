@@ -15,18 +15,20 @@ const interfaces = (): string[] =>
     ({ ifname }) => ifname,
   )
 
-/** The command lines of all processes here. */
-const commandLines = (): string =>
-  readdirSync('/proc')
-    .filter(name => /^\d+$/.test(name))
-    .map(pid => {
-      try {
-        return readFileSync(`/proc/${pid}/cmdline`, 'utf8')
-      } catch {
-        return ''
-      }
-    })
-    .join('\n')
+/** The command lines of all processes here, by their ids. */
+const processes = (): ReadonlyMap<number, string> =>
+  new Map(
+    readdirSync('/proc')
+      .filter(name => /^\d+$/.test(name))
+      .map(pid => {
+        try {
+          return [Number(pid), readFileSync(`/proc/${pid}/cmdline`, 'utf8')]
+        } catch {
+          return [Number(pid), '']
+        }
+      }),
+  )
+const commandLines = (): string => [...processes().values()].join('\n')
 
 const pageAt = async (address: string): Promise<string> => {
   const answer = await fetch(`http://${address}/`, { signal: AbortSignal.timeout(5000) })
@@ -42,6 +44,12 @@ await t.test('tunnels', async t => {
   const openvpn = await far.openvpn({ password: PASSWORD, passphrase: PASSPHRASE })
   const secrets = [wireguard.secret, PASSWORD, PASSPHRASE, CODE, openvpn.key]
   const linkOf = async (id: string) => (await client.call('GET /vpn')).links.find(link => link.id === id)
+  const until = async (id: string, state: string): Promise<void> => {
+    for (let tries = 0; (await linkOf(id))?.state !== state; tries++) {
+      if (tries > 200) throw new Error(`${id} is not ${state}`)
+      await new Promise(resolve => setTimeout(resolve, 50))
+    }
+  }
   const WIREGUARD = { provider: 'wireguard', config: wireguard.client }
   const OPENVPN = {
     provider: 'openvpn',
@@ -134,6 +142,14 @@ await t.test('tunnels', async t => {
     const lines = commandLines()
     t.match(lines, /openvpn\0--config/)
     for (const secret of secrets) t.notOk(lines.includes(secret))
+    const [pid = 0] = [...processes()].find(([, line]) => line.includes('--management\0')) ?? []
+    openvpn.signal('SIGSTOP')
+    process.kill(pid, 'SIGUSR1')
+    await until('open', 'connecting')
+    t.match(await linkOf('open'), { detail: /does not answer/, interface: 'open' }, 'its client goes on trying')
+    openvpn.signal('SIGCONT')
+    await until('open', 'connected')
+    t.equal(await pageAt('10.98.0.1'), far.page, 'signed in again without anybody')
     await client.call('POST /vpn/{id}/disconnect', { id: 'open' })
     t.notOk(interfaces().includes('open'))
     t.notMatch(commandLines(), /openvpn\0--config/)
