@@ -1,4 +1,4 @@
-import { isIdentified, isWatch, type Context, type Contract } from '../sdk/contract.js'
+import { isIdentified, isRoute, isWatch, type Context, type Contract } from '../sdk/contract.js'
 import type { Answer } from '../sdk/host.js'
 import { Refusal, refuse } from '../sdk/refusal.js'
 import type { Caller } from '../sdk/types.js'
@@ -77,6 +77,19 @@ export class Calls {
     if (late && !this.has(call)) refuse('unavailable', `${call} is not served here: its group is not loaded`)
     const context = { caller: as?.caller ?? principal.caller, signal, trusted: true }
     return this.answer(call, input, context, principal.plugin)
+  }
+
+  /** Makes a call without a route to one of the groups that `gives` accepts; refuses every other call. */
+  async through(
+    { plugin, caller }: Principal,
+    call: string,
+    input: unknown,
+    { gives, signal = NEVER }: { gives: (plugin: string) => boolean; signal?: AbortSignal },
+  ): Promise<unknown> {
+    const server = this.#entries.get(call)?.plugin
+    if (server === undefined || isRoute(call) || !gives(server))
+      refuse('forbidden', `${plugin} may not make ${call}: no group that adds to this point of ${plugin} serves it`)
+    return this.answer(call, input, { caller, signal, trusted: true }, plugin)
   }
 
   /** Answers a call, after starting its group if needed; `by` is the plugin that makes the call. */

@@ -72,6 +72,11 @@ export class EventBus {
     entry(this.#points, point).set(plugin, into)
   }
 
+  /** Whether a group adds to a point. */
+  gives(point: string, plugin: string): boolean {
+    return (this.#wakes.points.get(point)?.has(plugin) || this.#points.get(point)?.has(plugin)) ?? false
+  }
+
   async collect(point: string, by?: string): Promise<unknown[]> {
     const starts = this.#wakes.points.get(point) ?? new Map<string, StartGroup>()
     const plugins = new Set([...starts.keys(), ...(this.#points.get(point)?.keys() ?? [])])

@@ -73,10 +73,19 @@ export class PluginLink implements Link {
     input: unknown,
     { signal, as }: { signal?: AbortSignal; as?: Context } = {},
   ): Promise<unknown> {
+    if (call === 'host.through') return this.#through(input as Asked, signal)
     if (call.startsWith('host.')) return this.#own(call, input as Asked)
     if (as && !this.#serving.has(as))
       refuse('forbidden', `${this.#principal.plugin} is not serving the caller it names`)
     const value = await this.#kernel.calls.from(this.#principal, call, input, signal, as)
+    return isStream(value) ? this.#whole(value, signal) : value
+  }
+
+  /** A call that a contribution to one of the plugin's own points names. */
+  async #through({ point, call, value: input }: Asked, signal?: AbortSignal): Promise<unknown> {
+    const { calls, events } = this.#kernel
+    const gives = (plugin: string) => point.startsWith(`${this.#principal.plugin}.`) && events.gives(point, plugin)
+    const value = await calls.through(this.#principal, call, input, { gives, ...(signal && { signal }) })
     return isStream(value) ? this.#whole(value, signal) : value
   }
 

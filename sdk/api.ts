@@ -5,7 +5,7 @@ import type { Agents, AgentsEvents } from '../plugins/agents/contract.js'
 import type { ApprovalsCalls, ApprovalsEvents } from '../plugins/approvals/contract.js'
 import type { Areas } from '../plugins/areas/contract.js'
 import type { AutomationsCalls, AutomationsEvents, CatalogSource } from '../plugins/automations/contract.js'
-import type { CapabilitiesCalls, CapabilitiesEvents } from '../plugins/capabilities/contract.js'
+import type { CapabilitiesCalls, CapabilitiesEvents, ContributedKind } from '../plugins/capabilities/contract.js'
 import type { ChoresCalls } from '../plugins/chores/contract.js'
 import type { ConsoleCalls } from '../plugins/console/contract.js'
 import type { DiffsCalls } from '../plugins/diffs/contract.js'
@@ -37,6 +37,7 @@ import type {
 import type { ShareCalls } from '../plugins/share/contract.js'
 import type { SkillsCalls } from '../plugins/skills/contract.js'
 import type { UsageCalls } from '../plugins/usage/contract.js'
+import type { VpnCalls } from '../plugins/vpn/contract.js'
 import type { WorkflowsCalls, WorkflowsEvents } from '../plugins/workflows/contract.js'
 import type { FileEvents, ProjectEvents, WorkspaceCalls } from '../plugins/workspace/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
@@ -79,6 +80,7 @@ export interface Api
     AccountsCalls,
     ChoresCalls,
     IssuesCalls,
+    VpnCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */
@@ -120,6 +122,8 @@ export interface Points {
   'personas.pointers': () => Promise<PersonaPointer[]>
   /** What automations can listen to of a group. */
   'automations.sources': () => CatalogSource[]
+  /** The kinds of connections that a group serves. */
+  'capabilities.kinds': () => ContributedKind[]
   /** The secrets that a group needs, for the inventory of secrets. */
   'secrets.required': () => Promise<RequiredSecret[]>
 }

@@ -202,6 +202,11 @@ export interface Host {
   contribute<P extends keyof Points>(point: P, give: Points[P]): void
   /** Everything contributed to a point; skips contributors that failed. */
   collect<P extends keyof Points>(point: P): Promise<Contribution<P>[]>
+  /**
+   * Makes a call that a contribution to a point of this plugin names; of the groups that add to this point only. The
+   * answer has the shape that the point asks of the call.
+   */
+  through(point: keyof Points, call: string, input: object, options?: { signal?: AbortSignal }): Promise<unknown>
   /** Adds a boot step. The group's calls wait until it is done, and answer 503 if it throws. */
   boot(label: string, step: () => Promise<void>): void
   /** Registers work for shutdown, run before `signal` is aborted. All groups together have 8 s. */
@@ -283,6 +288,7 @@ export const createHost = (id: string, place: Place, link: Link): { host: Host; 
       send('host.contribute', { point })
     },
     collect: point => ask('host.collect', { point }),
+    through: (point, call, value, options) => link.request('host.through', { point, call, value }, options),
     boot: (label, step) => {
       send('host.boot', { label, step: steps.push(step) - 1 })
     },

@@ -2,6 +2,7 @@ import typia from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
 import type { CatalogCalls } from './cards/contract.js'
+import type { KindEntry } from './kinds/contract.js'
 import type { LoginCalls } from './login/contract.js'
 import type { OneTimeCodeCalls } from './otp/contract.js'
 import type { RecommendationCalls } from './recommendations/contract.js'
@@ -9,6 +10,7 @@ import type { RecordCalls } from './records/contract.js'
 import type { ServerCalls } from './servers/contract.js'
 
 export type * from './cards/contract.js'
+export type * from './kinds/contract.js'
 export type * from './login/contract.js'
 export type * from './otp/contract.js'
 export type * from './recommendations/contract.js'
@@ -138,6 +140,11 @@ export interface CapabilityGiven {
 export interface CapabilityServices {
   /** Lists everything that is connected, without asking any of it. */
   'capabilities.records'(input: { kind?: string }): { capabilities: CapabilityRecord[] }
+  /**
+   * Gives a connection of this kind with the values of its secrets, for the group that serves the kind. 404: there is
+   * none; 422: no maintainer saved it as it is, or a value is missing; 503: the store of secrets is locked.
+   */
+  'capabilities.entry'(input: { id: string; kind: string }): KindEntry
   /** Stores a record of a kind that another group serves. 409 where the id belongs to another kind. */
   'capabilities.put'(input: CapabilityGiven): CapabilityRecord
   /** Removes such a record with its secrets. */

@@ -4,12 +4,12 @@ import { catalogFor } from './cards/catalog.js'
 import { cliKind, variablesOfCli } from './cards/cli-kind.js'
 import { capabilities as calls, type CapabilitiesCalls } from './contract.js'
 import { examples } from './examples.js'
+import { Kinds } from './kinds/kinds.js'
 import { loginCalls } from './login/calls.js'
 import { SignInTokens } from './login/tokens.js'
 import { oneTimeCodeCalls } from './otp/calls.js'
 import { Capabilities } from './records/capabilities.js'
 import { CAPABILITIES_FILE } from './records/capability-file.js'
-import { connectedModels } from './records/model-servers.js'
 import type { KindHandler, OpenEntry } from './records/kinds.js'
 import { Vault } from './records/vault.js'
 import { Recommendations } from './recommendations/recommendations.js'
@@ -34,13 +34,9 @@ export const activate = async (host: Host): Promise<void> => {
   })
   await sweepAttempts(host.place.folder)
   const doors = new SshDoors(host, () => capabilities.entries)
-  const kinds: KindHandler[] = [agentKind(host.place), mcp.kind, cliKind(), sshKind(host, doors)]
-  const models = connectedModels(host)
-  const capabilities: Capabilities = new Capabilities(
-    host,
-    new Map(kinds.map(kind => [kind.kind, kind])),
-    new Map(['endpoint', 'localmodel'].map(kind => [kind, models])),
-  )
+  const own: KindHandler[] = [agentKind(host.place), mcp.kind, cliKind(), sshKind(host, doors)]
+  const kinds = new Kinds(host, own)
+  const capabilities: Capabilities = new Capabilities(host, kinds)
   const logins = loginCalls(host, {
     entries: () => capabilities.entries,
     vault: () => capabilities.vault,
@@ -87,8 +83,10 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /capabilities/{id}/rename': ({ id, to }, context) => capabilities.rename(id, to, context),
     'POST /capabilities/{id}/secret': (given, context) => capabilities.setSecret(given, context),
     'GET /capabilities/{id}/status': ({ id }) => capabilities.status(id),
-    'GET /capabilities/catalog': async (_, { caller }) => catalogFor(caller, await capabilities.entries.all()),
+    'GET /capabilities/catalog': async (_, { caller }) =>
+      catalogFor(caller, await capabilities.entries.all(), await kinds.all()),
     'capabilities.records': async ({ kind }) => ({ capabilities: await capabilities.records(kind) }),
+    'capabilities.entry': ({ id, kind }) => capabilities.opened(id, kind),
     'capabilities.put': given => capabilities.put(given),
     'capabilities.drop': ({ id }) => capabilities.drop(id),
     'capabilities.runtime': async ({ id }) => {

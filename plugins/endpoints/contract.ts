@@ -1,5 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
+import type { CapabilityStatus } from '../capabilities/contract.js'
 import type { Count, Millis, Ok, Size } from '../../sdk/types.js'
 import type { LocalModelCalls } from './local/contract.js'
 
@@ -231,18 +232,11 @@ export interface ServerAsConnection {
   kind: 'endpoint' | 'localmodel'
   config: { [field: string]: string | number | boolean }
 }
-/** How a model server stands, for the list of connections. */
-export interface ServerCondition {
-  ready: boolean
-  /** Why it is not: it is on its way, or switched off; neither: it fails. */
-  waits?: 'pending' | 'inactive'
-  detail?: string
-}
 export interface EndpointServices {
   /** Keeps a model server, as `POST /endpoints` does; the config has the fields of its body. */
-  'endpoints.connect'(input: ServerAsConnection): ServerCondition
+  'endpoints.connect'(input: ServerAsConnection): CapabilityStatus
   /** Says how a model server stands. */
-  'endpoints.condition'(input: { id: string }): ServerCondition
+  'endpoints.condition'(input: { id: string }): CapabilityStatus
   /** Gives a model server as a turn speaks to it. 404: no such server. */
   'endpoints.target'(input: { id: string }): EndpointTarget
   /** Gives the price of a model of a server; none: nobody knows it. */

@@ -15,7 +15,7 @@ import {
 import { priceIn, SERVER_KIND, type ServerEntry } from './entry.js'
 import { examples } from './examples.js'
 import { firstOf, serverChoice, serverRow, serverTarget, TRIAL, trialChoice, trialRow, trialTarget } from './rows.js'
-import { checkAddress, checkBaseUrl, checkId, conditionOf, givenServer, serverIn } from './save.js'
+import { checkAddress, checkBaseUrl, checkId, conditionOf, givenServer, MODEL_KINDS, serverIn } from './save.js'
 import { LOCAL_KIND } from './local/entry.js'
 import { type LocalFound, localIn, LocalModels } from './local/local-models.js'
 import { localChoice, localRow, localTarget } from './local/local-row.js'
@@ -143,6 +143,7 @@ export const activate = async (host: Host): Promise<void> => {
     return rowOf(entry)
   }
 
+  host.contribute('capabilities.kinds', () => [...MODEL_KINDS])
   host.on('daemon.ready', () => behind(locals.sync()))
   host.on('capability.connected', ({ id, kind }) => {
     if (kind === LOCAL_KIND && !changes.held(id)) behind(locals.sync())

@@ -2,9 +2,10 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { refuse } from '../../sdk/index.js'
 import { barred, type Listener } from '../../sdk/node/network/addresses.js'
-import type { CapabilityGiven } from '../capabilities/contract.js'
-import type { EndpointRow, ServerAsConnection, ServerCondition, ServerInput, WireProtocol } from './contract.js'
+import type { CapabilityGiven, CapabilityStatus, ContributedKind } from '../capabilities/contract.js'
+import type { EndpointRow, ServerAsConnection, ServerInput, WireProtocol } from './contract.js'
 import { SERVER_KIND, type ServerEntry } from './entry.js'
+import { LOCAL_KIND } from './local/entry.js'
 import { checkHeaderLines, checkKey } from './header-lines.js'
 import { type EndpointStore, KEEP_STORED } from './store.js'
 
@@ -111,9 +112,18 @@ export const serverIn = (id: string, config: ServerAsConnection['config']): Serv
 }
 
 /** How a server stands, for the list of connections. */
-export const conditionOf = ({ status, detail }: EndpointRow): ServerCondition => ({
-  ready: status === 'ready',
-  ...(status === 'stopped' && { waits: 'inactive' as const }),
-  ...((status === 'downloading' || status === 'loading') && { waits: 'pending' as const }),
-  ...(status !== 'ready' && { detail: detail ?? `it is ${status}` }),
-})
+export const conditionOf = ({ status, detail }: EndpointRow): CapabilityStatus => {
+  const checkedAt = Date.now()
+  if (status === 'ready') return { state: 'active', checkedAt }
+  const why = { detail: detail ?? `it is ${status}`, checkedAt }
+  if (status === 'stopped') return { state: 'inactive', ...why }
+  if (status === 'downloading' || status === 'loading') return { state: 'pending', ...why }
+  return { state: 'error', code: 'unreachable', ...why }
+}
+
+/** The kinds of connections that this group keeps. */
+export const MODEL_KINDS: readonly ContributedKind[] = [SERVER_KIND, LOCAL_KIND].map(kind => ({
+  kind,
+  storedBy: 'group',
+  calls: { connect: 'endpoints.connect', status: 'endpoints.condition' },
+}))

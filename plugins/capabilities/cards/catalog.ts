@@ -1,4 +1,5 @@
 import type { Caller } from '../../../sdk/index.js'
+import type { KnownKinds } from '../kinds/kinds.js'
 import type { RecordedEntry } from '../records/entries.js'
 import { CARDS, CATEGORIES } from './cards.js'
 import type { Catalog } from './contract.js'
@@ -8,8 +9,12 @@ const mayKnow = ({ role, kind }: Pick<Caller, 'role' | 'kind'>): boolean =>
   kind === 'plugin' || (kind === 'session' && (role === 'maintainer' || role === 'owner'))
 
 /** Every card, with what is connected of it for those who may know. */
-export const catalogFor = (caller: Pick<Caller, 'role' | 'kind'>, entries: readonly RecordedEntry[]): Catalog => ({
-  cards: CARDS.map(({ id, name, kind, category, description, hint, fields }) => {
+export const catalogFor = (
+  caller: Pick<Caller, 'role' | 'kind'>,
+  entries: readonly RecordedEntry[],
+  others: Pick<KnownKinds, 'cards' | 'categories'>,
+): Catalog => ({
+  cards: [...CARDS, ...others.cards].map(({ id, name, kind, category, description, hint, fields }) => {
     const instances = mayKnow(caller)
       ? entries.filter(entry => (entry.handler?.card?.(entry.config) ?? entry.kind) === id).map(entry => entry.id)
       : []
@@ -28,5 +33,7 @@ export const catalogFor = (caller: Pick<Caller, 'role' | 'kind'>, entries: reado
       instances,
     }
   }),
-  categories: CATEGORIES.map(category => ({ ...category })),
+  categories: [...CATEGORIES, ...others.categories.filter(({ id }) => CATEGORIES.every(own => own.id !== id))].map(
+    category => ({ ...category }),
+  ),
 })

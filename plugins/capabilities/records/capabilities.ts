@@ -7,6 +7,8 @@ import { connect, applyPlanOf, ApplySteps, UNFINISHED, type ConnectingDeps, type
 import type { ApplyFrame, Capability, CapabilityStatus, CapabilitySummary, ShownConfig } from './contract.js'
 import { Entries, type RecordedEntry } from './entries.js'
 import type { ForwardedKind } from './forwards.js'
+import type { KindEntry } from '../kinds/contract.js'
+import type { Kinds, KnownKinds } from '../kinds/kinds.js'
 import type { KindHandler } from './kinds.js'
 import { masked } from './masking.js'
 import { Statuses } from './statuses.js'
@@ -28,22 +30,16 @@ export class Capabilities {
   readonly entries: Entries
   readonly vault: Vault
   readonly #host: Deps
-  readonly #kinds: ReadonlyMap<string, KindHandler>
-  readonly #forwards: ReadonlyMap<string, ForwardedKind>
+  readonly #kinds: Kinds
   readonly #file: CapabilityFile
   readonly #busy = new Set<string>()
   readonly #puts = new KeyedMutex()
   readonly #statuses = new Statuses(id => this.#publish(id))
 
-  constructor(
-    host: Deps,
-    kinds: ReadonlyMap<string, KindHandler>,
-    forwards: ReadonlyMap<string, ForwardedKind> = new Map(),
-  ) {
+  constructor(host: Deps, kinds: Kinds) {
     const { log, store, place } = host
     this.#host = host
     this.#kinds = kinds
-    this.#forwards = forwards
     this.vault = new Vault(host)
     this.#file = new CapabilityFile(place.workspace)
     this.entries = new Entries({ file: this.#file, vault: this.vault, store, kinds, log })
@@ -91,8 +87,8 @@ export class Capabilities {
   async #probe(entry: RecordedEntry, thorough: boolean): Promise<CapabilityStatus> {
     const { id, handler, kind } = entry
     const inactive = (detail: string): CapabilityStatus => ({ state: 'inactive', detail, checkedAt: Date.now() })
-    const forward = this.#forwards.get(kind)
     try {
+      const forward = handler ? undefined : (await this.#kinds.of([kind])).forwards.get(kind)
       if (forward) return await forward.status(id)
       if (!handler) return inactive(UNSERVED)
       const opened = await this.entries.open(entry)
@@ -109,9 +105,10 @@ export class Capabilities {
   async add(given: Capability, { caller }: Pick<Context, 'caller'>): Promise<AsyncIterable<ApplyFrame>> {
     const { id, kind } = given
     if (RESERVED.has(id)) refuse('invalid', `id: expected no reserved word, found ${id}`)
-    const forward = this.#forwards.get(kind)
-    const handler = this.#kinds.get(kind)
-    if (!handler && !forward) refuse('unprocessable', this.#unserved(kind))
+    const kinds = await this.#kinds.of([kind])
+    const forward = kinds.forwards.get(kind)
+    const handler = kinds.handlers.get(kind)
+    if (!handler && !forward) refuse('unprocessable', unserved(kind, kinds))
     const release = this.#take(id)
     try {
       const before = await this.entries.find(id)
@@ -172,6 +169,7 @@ export class Capabilities {
 
   async #removed({ id, kind, secrets, handler }: RecordedEntry): Promise<void> {
     if (secrets.length > 0) await this.vault.assertOpen()
+    await handler?.release?.(id)
     await this.#host.store.set(UNFINISHED + id, { kind })
     await this.#file.change(id, () => undefined)
     await this.#clean(id, handler)
@@ -257,9 +255,20 @@ export class Capabilities {
     }
   }
 
+  /** A connection of a kind with its values. */
+  async opened(id: string, kind: string): Promise<KindEntry> {
+    const found = await this.entries.get(id)
+    if (found.kind !== kind) refuse('not-found', `there is no connection ${id} of kind ${kind}`)
+    const { entry, problem } = await this.entries.open(found)
+    if (problem && found.secrets.length > 0) await this.vault.assertOpen()
+    if (problem) refuse('unprocessable', `${id}: ${problem.detail}`)
+    return { id, config: { ...entry.config }, secrets: { ...entry.secrets } }
+  }
+
   /** Stores a connection of a kind that another group serves. */
   async put({ id, kind, label, config, secrets = {} }: CapabilityGiven): Promise<CapabilityRecord> {
-    if (this.#kinds.has(kind)) refuse('conflict', `connections of kind ${kind} are made with POST /capabilities`)
+    if ((await this.#kinds.of([kind])).handlers.has(kind))
+      refuse('conflict', `connections of kind ${kind} are made with POST /capabilities`)
     if (RESERVED.has(id)) refuse('invalid', `id: expected no reserved word, found ${id}`)
     return this.#puts.with(id, async () => {
       const before = await this.entries.find(id)
@@ -309,8 +318,8 @@ export class Capabilities {
     for (const [key, left] of await this.#host.store.all<{ kind: string; to?: string }>()) {
       if (!key.startsWith(UNFINISHED)) continue
       const id = key.slice(UNFINISHED.length)
-      const handler = this.#kinds.get(left.kind)
       try {
+        const handler = (await this.#kinds.of([left.kind])).handlers.get(left.kind)
         if (left.to !== undefined && entries.has(id)) await this.#carry(left.to, id, handler)
         if (left.to !== undefined) await this.entries.disallow(entries.has(id) ? left.to : id)
         else if (!entries.has(id)) await this.#clean(id, handler)
@@ -326,11 +335,6 @@ export class Capabilities {
     if (this.#busy.has(id)) refuse('conflict', `${id} is being connected or changed: wait until that is done`)
     this.#busy.add(id)
     return () => void this.#busy.delete(id)
-  }
-
-  #unserved(kind: string): string {
-    const there = [...this.#kinds.keys(), ...this.#forwards.keys()].sort()
-    return `kind: expected one that can be connected here (${there.join(', ')}), found ${kind}`
   }
 
   #connectedNow(id: string, kind: string): void {
@@ -353,6 +357,11 @@ export class Capabilities {
       extra,
     })
   }
+}
+
+const unserved = (kind: string, { handlers, forwards }: KnownKinds): string => {
+  const there = [...handlers.keys(), ...forwards.keys()].sort()
+  return `kind: expected one that can be connected here (${there.join(', ')}), found ${kind}`
 }
 
 const recordOf = ({ id, kind, label, config, secrets, handler }: RecordedEntry): CapabilityRecord => {

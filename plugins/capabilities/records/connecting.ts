@@ -28,7 +28,7 @@ export interface ConnectingDeps {
 /** Under which a start finds what a connection that is not in the file may have left. */
 export const UNFINISHED = 'unfinished/'
 
-const APPLY_MS = 60_000
+const applyMs = (handler: KindHandler): number => handler.applyMs ?? 60_000
 
 /** Splits given fields into those that are shown and the values of secrets; what the marker stands for is looked up. */
 export const applyPlanOf = async (
@@ -50,8 +50,9 @@ export const applyPlanOf = async (
       continue
     }
     if (typeof value !== 'string') return refuse('invalid', `config.${field}: expected a text`)
-    if (value.length > MOST_SECRET)
-      refuse('invalid', `config.${field}: expected at most ${MOST_SECRET} characters, found ${value.length}`)
+    const most = handler.largestSecret ?? MOST_SECRET
+    if (value.length > most)
+      refuse('invalid', `config.${field}: expected at most ${most} characters, found ${value.length}`)
     if (value !== VAULTED) stored[field] = value
     secrets[field] = value === VAULTED ? await kept(vault, id, field, before) : value
   }
@@ -83,7 +84,7 @@ export const connect = async (
   const { id } = entry
   if (!before) await deps.store.set(UNFINISHED + id, { kind: handler.kind })
   try {
-    const over = AbortSignal.any([deps.signal, AbortSignal.timeout(APPLY_MS)])
+    const over = AbortSignal.any([deps.signal, AbortSignal.timeout(applyMs(handler))])
     const status = await handler.apply(entry, message => report(masked(message, entry.secrets)), over)
     await keep(deps, plan)
     await handler.recorded?.(entry)
@@ -93,7 +94,7 @@ export const connect = async (
       await handler.forget?.(id).catch(failed => deps.log.warn('removing files failed', { id, error: String(failed) }))
       await deps.store.delete(UNFINISHED + id)
     }
-    throw sentence(error, entry)
+    throw sentence(error, plan)
   }
 }
 
@@ -120,10 +121,10 @@ const keep = async ({ file, entries, vault, store }: ConnectingDeps, plan: Apply
 }
 
 /** A failure as its caller should see it: without secrets, and as a refusal where the other side is at fault. */
-const sentence = (error: unknown, { secrets }: OpenEntry): unknown => {
+const sentence = (error: unknown, { entry: { secrets }, handler }: ApplyPlan): unknown => {
   if (error instanceof Refusal) return new Refusal(error.reason, masked(error.message, secrets), error.detail)
   if (error instanceof Error && (error.name === 'TimeoutError' || error.name === 'AbortError'))
-    return new Refusal('dependency', `it did not answer within ${APPLY_MS / 1000} s, and nothing was kept`)
+    return new Refusal('dependency', `it did not answer within ${applyMs(handler) / 1000} s, and nothing was kept`)
   return error
 }
 

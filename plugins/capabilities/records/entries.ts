@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 import { refuse, type Log, type Store } from '../../../sdk/index.js'
 import { CAPABILITIES_FILE, VAULTED, type CapabilityFile, type FileEntry } from './capability-file.js'
 import type { CapabilityStatus, ShownConfig } from './contract.js'
+import type { Kinds } from '../kinds/kinds.js'
 import { failingStatus, type KindHandler, type OpenEntry } from './kinds.js'
 import type { Vault } from './vault.js'
 
@@ -27,7 +28,7 @@ export interface EntriesDeps {
   readonly file: CapabilityFile
   readonly vault: Vault
   readonly store: Pick<Store, 'get' | 'set' | 'delete'>
-  readonly kinds: ReadonlyMap<string, KindHandler>
+  readonly kinds: Pick<Kinds, 'of'>
   readonly log: Log
 }
 
@@ -48,9 +49,17 @@ export class Entries {
   async all(): Promise<RecordedEntry[]> {
     const { entries, problems, wrong } = await this.#deps.file.read()
     this.#tell([...problems, ...(wrong === undefined ? [] : [wrong])])
+    const handlers = await this.#handlersOf(entries)
     const found: RecordedEntry[] = []
-    for (const [id, entry] of entries) found.push(this.#entry(id, await this.#withoutValues(id, entry)))
+    for (const [id, entry] of entries) {
+      const handler = handlers.get(entry.kind)
+      found.push(entryOf(id, await this.#withoutValues(id, entry, handler), handler))
+    }
     return found
+  }
+
+  async #handlersOf(entries: ReadonlyMap<string, FileEntry>): Promise<ReadonlyMap<string, KindHandler>> {
+    return (await this.#deps.kinds.of([...entries.values()].map(({ kind }) => kind))).handlers
   }
 
   async find(id: string): Promise<RecordedEntry | undefined> {
@@ -65,8 +74,9 @@ export class Entries {
   /** Why entries of the file, or the values in them, are not used. */
   async problems(): Promise<string[]> {
     const { entries, problems, wrong } = await this.#deps.file.read()
+    const handlers = await this.#handlersOf(entries)
     const plain = [...entries].flatMap(([id, entry]) =>
-      this.#plainFields(entry).map(
+      plainFields(entry, handlers.get(entry.kind)).map(
         field => `${id}: the secret ${field} stands in the file: open the store of secrets with POST /secrets/store`,
       ),
     )
@@ -135,31 +145,9 @@ export class Entries {
     return (await this.#deps.store.get<string>(SAVED + id)) === fingerprint(config, handler)
   }
 
-  #entry(id: string, { kind, label, config }: FileEntry): RecordedEntry {
-    const handler = this.#deps.kinds.get(kind)
-    const fields = Object.entries(config)
-    const secret = new Set(handler?.secretFields(config))
-    const names = fields.filter(([, value]) => value === VAULTED).map(([field]) => field)
-    const shown = Object.fromEntries(fields.filter(([field, value]) => !secret.has(field) && value !== VAULTED))
-    return {
-      id,
-      kind,
-      label: (handler?.label(shown) || label) ?? id,
-      config: shown,
-      secrets: names,
-      ...(handler && { handler }),
-    }
-  }
-
-  /** The secret fields in which a value stands that somebody wrote by hand. */
-  #plainFields({ kind, config }: FileEntry): string[] {
-    const fields = this.#deps.kinds.get(kind)?.secretFields(config) ?? []
-    return fields.filter(field => config[field] !== undefined && config[field] !== VAULTED && config[field] !== '')
-  }
-
   /** Moves values that were written by hand into the store of secrets, and leaves the marker in the file. */
-  async #withoutValues(id: string, entry: FileEntry): Promise<FileEntry> {
-    const plain = this.#plainFields(entry)
+  async #withoutValues(id: string, entry: FileEntry, handler: KindHandler | undefined): Promise<FileEntry> {
+    const plain = plainFields(entry, handler)
     const { file, vault, log } = this.#deps
     if (plain.length === 0 || this.#moving.has(id) || !(await vault.isOpen())) return entry
     this.#moving.add(id)
@@ -188,3 +176,24 @@ export class Entries {
 
 const fingerprint = (config: ShownConfig, handler: KindHandler): string =>
   hash('sha256', `${handler.kind}\n${handler.destination(config)}`, 'base64url')
+
+const entryOf = (id: string, { kind, label, config }: FileEntry, handler: KindHandler | undefined): RecordedEntry => {
+  const fields = Object.entries(config)
+  const secret = new Set(handler?.secretFields(config))
+  const names = fields.filter(([, value]) => value === VAULTED).map(([field]) => field)
+  const shown = Object.fromEntries(fields.filter(([field, value]) => !secret.has(field) && value !== VAULTED))
+  return {
+    id,
+    kind,
+    label: (handler?.label(shown) || label) ?? id,
+    config: shown,
+    secrets: names,
+    ...(handler && { handler }),
+  }
+}
+
+/** The secret fields in which a value stands that somebody wrote by hand. */
+const plainFields = ({ config }: FileEntry, handler: KindHandler | undefined): string[] =>
+  (handler?.secretFields(config) ?? []).filter(
+    field => config[field] !== undefined && config[field] !== VAULTED && config[field] !== '',
+  )

@@ -1,4 +1,4 @@
-import type { CapabilityStatus, ServedKind, ShownConfig } from './contract.js'
+import type { CapabilityStatus, ShownConfig } from './contract.js'
 
 /** A connection with the values of its secret fields: never shown, never logged. */
 export interface OpenEntry {
@@ -9,7 +9,11 @@ export interface OpenEntry {
 
 /** A kind of connection: what it needs, and what connecting, asking and removing it means. */
 export interface KindHandler {
-  readonly kind: ServedKind
+  readonly kind: string
+  /** The largest value of a secret field in characters, 65536 unless set. */
+  readonly largestSecret?: number
+  /** How long connecting may take in ms, 60000 unless set. */
+  readonly applyMs?: number
   /** The fields whose values are secrets. */
   secretFields(config: ShownConfig): readonly string[]
   /** The field that a new secret replaces when none is named. */
@@ -30,6 +34,8 @@ export interface KindHandler {
   probe(entry: OpenEntry, signal: AbortSignal, thorough: boolean): Promise<CapabilityStatus>
   /** It was recorded, with these fields. */
   recorded?(entry: OpenEntry): Promise<void>
+  /** Called before its record is removed; refuses what cannot be removed now. */
+  release?(id: string): Promise<void>
   /** Removes what is kept of it beside the record; also what an attempt to connect left. */
   forget?(id: string): Promise<void>
   /** Carries what is kept of it to another id. */

@@ -110,6 +110,8 @@ export const EXTENSIONS_POINTS: readonly string[] = [
   'extensions.update.swapped',
 ]
 
+export const VPN_POINTS: readonly string[] = ['vpn.dial.connected', 'vpn.dial.noted']
+
 export const WORKFLOWS_POINTS: readonly string[] = [
   'workflows.run.stored',
   'workflows.step.ended',

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { agentKind } from '../../../plugins/capabilities/agents/agent-kind.js'
 import type { Capability } from '../../../plugins/capabilities/contract.js'
+import { Kinds } from '../../../plugins/capabilities/kinds/kinds.js'
 import { Capabilities } from '../../../plugins/capabilities/records/capabilities.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { daemonWith, root, type Support } from '../../support/daemon.js'
@@ -270,7 +271,7 @@ t.test('an interrupted change is taken back or finished at the next start', asyn
       hidden: [],
       grants: { read: [], write: [] },
     })
-    await new Capabilities(host, new Map([['agent', kind]])).recover()
+    await new Capabilities(host, new Kinds(host, [kind])).recover()
     return [[...vault.values.keys()], Object.keys(kept(daemon)), [...store]]
   }
   const home = (id: string) => join(daemon.data, 'homes/programs', id)

@@ -1,8 +1,6 @@
 import t from 'tap'
 import { Elicitations } from '../../../plugins/capabilities/servers/elicitations.js'
 import { ServerSessions } from '../../../plugins/capabilities/servers/sessions.js'
-import { Capabilities } from '../../../plugins/capabilities/records/capabilities.js'
-import type { ForwardedKind } from '../../../plugins/capabilities/records/forwards.js'
 import { folderOf, makeWorkspace } from '../../support/daemon.js'
 import { realServer } from './servers-support.js'
 
@@ -47,47 +45,4 @@ t.test('the servers of a conversation end some time after its last turn, and not
   sessions.ended('c', 'r-3')
   await connection.over
   t.equal(await sessions.live('memory'), undefined)
-})
-
-t.test('a kind that another group serves is connected and asked by that group', async t => {
-  const folder = folderOf(t)
-  makeWorkspace(`${folder}/workspace`)
-  const status = { state: 'active' as const, checkedAt: 1 }
-  const given: object[] = []
-  const forward: ForwardedKind = {
-    apply: async asked => {
-      given.push(asked)
-      return { status, log: ['asked for its models'] }
-    },
-    status: async () => status,
-  }
-  const store = new Map<string, unknown>()
-  const host = {
-    place: placeOf(folder),
-    log: SILENT,
-    signal: new AbortController().signal,
-    emit: () => {},
-    serves: async () => false,
-    call: async () => ({ ok: true }),
-    store: {
-      get: async (key: string) => store.get(key),
-      set: async (key: string, value: unknown) => void store.set(key, value),
-      delete: async (key: string) => void store.delete(key),
-      all: async () => [...store],
-    },
-  }
-  const capabilities = new Capabilities(host as never, new Map(), new Map([['endpoint', forward]]))
-  const capability = { id: 'local', kind: 'endpoint', config: { baseUrl: 'http://127.0.0.1:1' } } as const
-  const frames: object[] = []
-  const caller = { kind: 'session', actor: 'ada@example.org', role: 'owner' } as const
-  for await (const frame of await capabilities.add(capability, { caller })) frames.push(frame)
-  t.same(given, [capability])
-  t.same(frames, [
-    { kind: 'log', message: 'asked for its models' },
-    { kind: 'status', status },
-    { kind: 'result', ok: true, id: 'local', status },
-  ])
-  await capabilities.put({ ...capability, label: 'Local' })
-  t.match(await capabilities.list(), { 0: { id: 'local', label: 'Local', status }, length: 1 })
-  t.same(await capabilities.status('local'), status)
 })

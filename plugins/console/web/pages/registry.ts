@@ -161,6 +161,14 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./ports/ports-page.js')).PortsPage,
   },
   {
+    name: 'vpn',
+    label: 'VPN',
+    icon: 'key',
+    needs: 'vpn.list',
+    ...IN_LIST,
+    load: async () => (await import('./vpn/vpn-page.js')).VpnPage,
+  },
+  {
     name: 'outbox',
     icon: 'file',
     needs: 'public.list',

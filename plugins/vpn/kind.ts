@@ -1,0 +1,149 @@
+import { refuse } from '../../sdk/index.js'
+import type { CapabilityStatus, ContributedKind, KindEntry, KindStep } from '../capabilities/contract.js'
+import type { Handlers } from '../../sdk/contract.js'
+import type { VpnKindCalls, VpnLink } from './contract.js'
+import type { VpnEntries } from './links/entries.js'
+import { VPN_KIND } from './links/entries.js'
+import type { Links } from './links/links.js'
+import type { LinkFolders } from './links/standing-file.js'
+import { vpnSettingsOf } from './settings/settings.js'
+import { missingFor, missingSentence, type TunnelMachine } from './system/machine.js'
+
+/** Connections of kind `vpn`, with the form that sets one up. */
+export const VPN_CONNECTIONS: ContributedKind = {
+  storedBy: 'capabilities',
+  kind: VPN_KIND,
+  card: {
+    name: 'VPN',
+    category: 'networks',
+    description: 'A tunnel to a private network, with WireGuard or OpenVPN.',
+    hint: 'The sandbox itself goes through it, as far as its routes say.',
+    fields: [
+      {
+        key: 'provider',
+        label: 'Dialled with',
+        options: [
+          { value: 'wireguard', label: 'WireGuard' },
+          { value: 'openvpn', label: 'OpenVPN' },
+        ],
+      },
+      {
+        key: 'config',
+        label: 'Configuration',
+        placeholder: 'the whole .conf or .ovpn file',
+        hint: 'With the content of keys and certificates in it; lines that run programs are refused.',
+        secret: true,
+        multiline: true,
+      },
+      { key: 'username', label: 'User', optional: true, hint: 'Of OpenVPN, where the gateway asks for one.' },
+      { key: 'password', label: 'Password', secret: true, optional: true },
+      { key: 'keyPassphrase', label: 'Passphrase of the key', secret: true, optional: true },
+      {
+        key: 'autoConnect',
+        label: 'Dial when the sandbox starts',
+        optional: true,
+        options: [
+          { value: 'on', label: 'Yes' },
+          { value: 'off', label: 'No' },
+        ],
+      },
+      {
+        key: 'routedNetworks',
+        label: 'Only these networks',
+        placeholder: '10.0.0.0/8, 192.168.4.0/24',
+        optional: true,
+      },
+    ],
+  },
+  category: { id: 'networks', label: 'Networks', hint: 'Private networks that the sandbox reaches.' },
+  mainSecret: 'config',
+  largestSecret: 262_144,
+  applyMs: 90_000,
+  calls: {
+    check: 'vpn.kindCheck',
+    apply: 'vpn.kindApply',
+    status: 'vpn.kindStatus',
+    release: 'vpn.kindRelease',
+    forget: 'vpn.kindForget',
+    rename: 'vpn.kindRename',
+  },
+}
+
+export interface VpnKindDeps {
+  readonly links: Links
+  readonly entries: VpnEntries
+  readonly folders: LinkFolders
+  readonly machine: TunnelMachine
+}
+
+/** The calls with which capabilities serves the kind. */
+export const vpnKindCalls = ({ links, entries, folders, machine }: VpnKindDeps): Handlers<VpnKindCalls> => {
+  async function* apply(entry: KindEntry): AsyncGenerator<KindStep, void> {
+    const { id } = entry
+    const settings = vpnSettingsOf(entry)
+    const wasUp = await links.isUp(id)
+    if (!settings.autoConnect && !wasUp) {
+      yield { kind: 'log', message: `it is dialled with POST /vpn/${id}/connect` }
+      yield { kind: 'status', status: { state: 'inactive', detail: 'it is disconnected', checkedAt: Date.now() } }
+      return
+    }
+    const missing = await missingFor(settings.provider, settings, machine)
+    if (missing.length > 0) refuse('missing-program', missingSentence(missing))
+    if (wasUp) await links.drop(id)
+    try {
+      const steps = (await links.dial(id, settings))[Symbol.asyncIterator]()
+      for (let step = await steps.next(); ; step = await steps.next()) {
+        if (step.done) return yield { kind: 'status', status: statusOf(step.value.link) }
+        if (step.value.kind === 'log') yield step.value
+      }
+    } catch (error) {
+      // What is stored still holds.
+      if (wasUp) links.again(id)
+      throw error
+    }
+  }
+  return {
+    'vpn.kindCheck': entry => {
+      vpnSettingsOf(entry)
+      return { ok: true }
+    },
+    'vpn.kindApply': entry => apply(entry),
+    'vpn.kindStatus': async ({ id }) => {
+      entries.forget(id)
+      return statusOf(await links.views.link(await entries.get(id)))
+    },
+    'vpn.kindRelease': async ({ id }) => {
+      await links.drop(id)
+      return { ok: true }
+    },
+    'vpn.kindForget': async ({ id }) => {
+      await links.drop(id)
+      entries.forget(id)
+      await folders.remove(id)
+      return { ok: true }
+    },
+    'vpn.kindRename': async ({ id, to }) => {
+      if (await links.isUp(id)) refuse('conflict', `${id} is up: disconnect it, then give it another name`)
+      entries.forget(id)
+      await folders.rename(id, to)
+      return { ok: true }
+    },
+  }
+}
+
+const statusOf = ({ state, detail }: VpnLink): CapabilityStatus => {
+  const checkedAt = Date.now()
+  const why = detail === undefined ? {} : { detail }
+  switch (state) {
+    case 'connected':
+      return { state: 'active', checkedAt }
+    case 'connecting':
+      return { state: 'pending', code: 'starting', detail: detail ?? 'it is being dialled', checkedAt }
+    case 'disconnected':
+      return { state: 'inactive', detail: detail ?? 'it is disconnected', checkedAt }
+    case 'unavailable':
+      return { state: 'error', code: 'missing-program', ...why, checkedAt }
+    case 'failed':
+      return { state: 'error', code: 'unreachable', ...why, checkedAt }
+  }
+}

@@ -1,0 +1,52 @@
+import type { Contract, Host } from '../../sdk/index.js'
+import { repeat } from '../../sdk/node/concurrency/repeat.js'
+import { OpenvpnClient } from './clients/openvpn.js'
+import { WireguardClient } from './clients/wireguard.js'
+import { vpnContract, type VpnCalls } from './contract.js'
+import { examples } from './examples.js'
+import { importedConnections } from './import/forticlient.js'
+import { VPN_CONNECTIONS, vpnKindCalls } from './kind.js'
+import { VPN_KIND, VpnEntries } from './links/entries.js'
+import { Links } from './links/links.js'
+import { LinkFolders } from './links/standing-file.js'
+import { thisMachine } from './system/machine.js'
+
+export const contract: Contract<VpnCalls> = { ...vpnContract, examples }
+
+const WATCH_MS = 10_000
+
+/** Dials the tunnels that are set up as connections, and says how they are. */
+export const activate = async (host: Host): Promise<void> => {
+  const entries = new VpnEntries(host)
+  const folders = new LinkFolders(host.place.folder)
+  const clients = { wireguard: new WireguardClient(), openvpn: new OpenvpnClient() }
+  const links = new Links({ host, entries, folders, machine: thisMachine, clients })
+  host.signal.addEventListener('abort', () => clients.openvpn.leave(), { once: true })
+
+  host.contribute('capabilities.kinds', () => [VPN_CONNECTIONS])
+  host.on('daemon.ready', () => void links.recover().catch(error => host.log.error(String(error))))
+  const changed = ({ id, kind }: { id: string; kind: string }): void => {
+    if (kind !== VPN_KIND) return
+    entries.forget(id)
+    links.views.changed(id)
+  }
+  host.on('capability.connected', changed)
+  host.on('capability.removed', changed)
+  repeat(host, WATCH_MS, 'watching tunnels', () => links.watch())
+
+  await host.serve(vpnContract, {
+    ...vpnKindCalls({ links, entries, folders, machine: thisMachine }),
+    'GET /vpn': async () => ({ links: await links.views.list() }),
+    'GET /vpn/{id}': async ({ id }) => links.views.detail(await entries.get(id)),
+    'POST /vpn/{id}/connect': ({ id, otp }, context) => links.connect(id, otp, context),
+    'POST /vpn/{id}/disconnect': async ({ id }, context) => {
+      await entries.get(id)
+      await links.drop(id, context)
+      return { ok: true }
+    },
+    'POST /vpn/import-forticlient': async ({ xml }) => ({
+      connections: importedConnections(xml, await entries.taken()),
+    }),
+    'vpn.links': async () => ({ links: await links.views.list() }),
+  })
+}

@@ -1,0 +1,129 @@
+import { refuse } from '../../../sdk/index.js'
+
+/** What an OpenVPN configuration says, and the text that `openvpn` is given. */
+export interface OpenvpnConf {
+  readonly gateway?: string
+  readonly device: 'tun' | 'tap'
+  /** The networks that it routes by itself; the gateway may push others. */
+  readonly networks: readonly string[]
+  /** It asks for a user and a password. */
+  readonly asksUser: boolean
+  readonly text: string
+}
+
+const ALLOWED: ReadonlySet<string> = new Set(
+  (
+    'client dev dev-type proto proto-force remote remote-random remote-random-hostname resolv-retry nobind lport port '
+    + 'rport local persist-key persist-tun float keepalive ping ping-restart ping-exit explicit-exit-notify cipher '
+    + 'data-ciphers data-ciphers-fallback ncp-ciphers auth auth-user-pass auth-nocache auth-retry tls-client '
+    + 'tls-cipher tls-ciphersuites tls-version-min tls-version-max tls-cert-profile tls-groups tls-timeout hand-window '
+    + 'reneg-sec reneg-bytes reneg-pkts tran-window remote-cert-tls remote-cert-ku remote-cert-eku verify-x509-name '
+    + 'key-direction comp-lzo compress allow-compression tun-mtu tun-mtu-extra link-mtu mssfix fragment mtu-disc '
+    + 'sndbuf rcvbuf redirect-gateway redirect-private route route-ipv6 route-gateway route-metric route-delay '
+    + 'route-nopull pull pull-filter topology verb mute mute-replay-warnings connect-retry connect-retry-max '
+    + 'connect-timeout server-poll-timeout max-routes fast-io replay-window inactive block-outside-dns dhcp-option '
+    + 'register-dns push-peer-info static-challenge allow-pull-fqdn txqueuelen ca cert key pkcs12 extra-certs '
+    + 'crl-verify tls-auth tls-crypt tls-crypt-v2'
+  ).split(' '),
+)
+const FILES: ReadonlySet<string> = new Set(
+  'ca cert key pkcs12 extra-certs crl-verify tls-auth tls-crypt tls-crypt-v2'.split(' '),
+)
+const ROUTES = /^(?:route|route-ipv6|route-gateway|route-metric|redirect-gateway|redirect-private|route-nopull)$/
+/** What this group says itself, on the command line. */
+const OWN: ReadonlySet<string> = new Set(['verb', 'mute', 'auth-nocache', 'auth-retry', 'dev', 'dev-type'])
+
+const wrong = (line: number, message: string): never => refuse('unprocessable', `config: line ${line}: ${message}`)
+
+interface Directive {
+  readonly name: string
+  readonly args: readonly string[]
+  readonly line: number
+}
+
+const lengthOf = (mask: string): number =>
+  mask.split('.').reduce((sum, part) => sum + (Number(part).toString(2).match(/1/g)?.length ?? 0), 0)
+
+const routeOf = ({ name, args }: Directive): string[] => {
+  const [network = '', mask = '255.255.255.255'] = args
+  if (name === 'route-ipv6') return [network]
+  if (name === 'route') return [`${network}/${lengthOf(mask)}`]
+  return name === 'redirect-gateway' ? ['0.0.0.0/0'] : []
+}
+
+/** Reads a line's words; a quote holds words together. */
+const wordsOf = (text: string, line: number): string[] => {
+  const words: string[] = []
+  const word = /\s*(?:"([^"]*)"|'([^']*)'|([^\s"']+))/y
+  while (word.lastIndex < text.length) {
+    const found = word.exec(text) ?? wrong(line, 'expected each quote to be closed')
+    words.push(found[1] ?? found[2] ?? found[3] ?? '')
+  }
+  return words
+}
+
+const check = ({ name, args, line }: Directive, inlined: ReadonlySet<string>): void => {
+  if (!ALLOWED.has(name))
+    wrong(line, `${JSON.stringify(name.slice(0, 40))} is none of the directives that the sandbox passes to openvpn`)
+  if (FILES.has(name) && args[0] !== '[inline]' && !inlined.has(name))
+    wrong(line, `${name} names a file: put its content into the configuration, between <${name}> and </${name}>`)
+  if (FILES.has(name) && args[0] !== '[inline]')
+    wrong(line, `${name} names a file, and the configuration also has its content: remove the line`)
+  if (name === 'auth-user-pass' && args.length > 0)
+    wrong(line, 'auth-user-pass names a file: remove its name, and give username and password in their fields')
+}
+
+/**
+ * Reads a configuration of one tunnel. 422: it cannot be used, with the line.
+ *
+ * @param only The networks to which the tunnel is limited: its own routes are left out.
+ */
+export const openvpnConf = (text: string, only?: readonly string[]): OpenvpnConf => {
+  const directives: Directive[] = []
+  const blocks: string[] = []
+  const inlined = new Set<string>()
+  const kept: string[] = []
+  let open: { name: string; line: number; lines: string[] } | undefined
+  const take = (raw: string, line: number): boolean => {
+    const bare = raw
+      .replace(/^\s*[#;].*$/, '')
+      .replace(/\s[#;].*$/, '')
+      .trim()
+    if (bare === '') return false
+    const [name = '', ...args] = wordsOf(bare, line)
+    directives.push({ name: name.replace(/^--/, ''), args, line })
+    return !(OWN.has(name) || (only && ROUTES.test(name)))
+  }
+  for (const [at, raw] of text.split(/\r?\n/).entries()) {
+    const line = at + 1
+    const [, slash, tag = ''] = /^\s*<(\/?)([a-zA-Z0-9-]+)>\s*$/.exec(raw) ?? []
+    if (open && slash && tag === open.name) {
+      if (open.name === 'connection') kept.push('<connection>', ...open.lines, '</connection>')
+      else blocks.push(`<${tag}>\n${open.lines.join('\n')}\n</${tag}>`)
+      open = undefined
+    } else if (open) {
+      if (open.name !== 'connection' || take(raw, line)) open.lines.push(raw)
+    } else if (tag !== '' && !slash) {
+      if (tag !== 'connection' && !FILES.has(tag))
+        wrong(line, `<${tag.slice(0, 40)}> is no content that the sandbox passes to openvpn`)
+      if (tag !== 'connection') inlined.add(tag)
+      open = { name: tag, line, lines: [] }
+    } else if (take(raw, line)) kept.push(raw)
+  }
+  if (open) wrong(open.line, `<${open.name}> is not closed`)
+  for (const directive of directives) check(directive, inlined)
+  const remote = directives.find(({ name }) => name === 'remote')
+  if (!remote) refuse('unprocessable', 'config: expected a line with remote, found none')
+  if (!directives.some(({ name }) => name === 'client' || name === 'tls-client'))
+    refuse('unprocessable', 'config: expected the line client, found none')
+  const [host, port = directives.find(({ name }) => name === 'port' || name === 'rport')?.args[0] ?? '1194'] =
+    remote!.args
+  const device = directives.find(({ name }) => name === 'dev')?.args[0] ?? 'tun'
+  return {
+    ...(host !== undefined && { gateway: `${host.includes(':') ? `[${host}]` : host}:${port}` }),
+    device: device.startsWith('tap') ? 'tap' : 'tun',
+    networks: only ?? directives.flatMap(routeOf),
+    asksUser: directives.some(({ name }) => name === 'auth-user-pass'),
+    text: [...kept, ...blocks, ''].join('\n'),
+  }
+}

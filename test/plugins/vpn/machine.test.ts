@@ -1,0 +1,74 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { OpenvpnClient } from '../../../plugins/vpn/clients/openvpn.js'
+import { WireguardClient } from '../../../plugins/vpn/clients/wireguard.js'
+import { DialLog, dialLogIn } from '../../../plugins/vpn/links/dial-log.js'
+import { VpnEntries } from '../../../plugins/vpn/links/entries.js'
+import { Links } from '../../../plugins/vpn/links/links.js'
+import { LinkFolders } from '../../../plugins/vpn/links/standing-file.js'
+import { vpnSettingsOf } from '../../../plugins/vpn/settings/settings.js'
+import { missingFor, type TunnelMachine } from '../../../plugins/vpn/system/machine.js'
+import { exactly } from '../../support/lists.js'
+import { KEYS, wireguardText } from './configurations.js'
+
+const machine = (lacks: readonly string[]): TunnelMachine => ({
+  hasProgram: async name => !lacks.includes(name),
+  hasTun: async () => !lacks.includes('tun'),
+  hasNetAdmin: async () => !lacks.includes('net admin'),
+  hasWireguard: async () => !lacks.includes('wireguard'),
+})
+const entry = (config = wireguardText()) => ({ id: 'office', config: { provider: 'wireguard' }, secrets: { config } })
+
+t.test('what a machine lacks is named with the way to get it', async t => {
+  const missing = async (lacks: readonly string[], config?: string) =>
+    (await missingFor('wireguard', vpnSettingsOf(entry(config)), machine(lacks))).map(({ name }) => name)
+  t.same(await missing([]), [])
+  t.same(await missing(['wg-quick', 'net admin']), ['wg-quick', 'CAP_NET_ADMIN'])
+  t.same(await missing(['tun', 'wireguard-go', 'resolvconf', 'iptables', 'nft']), [], 'not needed here')
+  t.same(await missing(['wireguard', 'tun', 'wireguard-go']), ['wireguard-go', '/dev/net/tun'])
+  const everything = wireguardText().replace('10.99.0.0/24', '0.0.0.0/0').replace('[Peer]', 'DNS = 10.99.0.1\n[Peer]')
+  t.same(await missing(['resolvconf', 'iptables', 'nft'], everything), ['resolvconf', 'iptables'])
+  t.match(
+    await missingFor('openvpn', undefined, machine(['openvpn', 'tun'])),
+    exactly(
+      { what: 'program', name: 'openvpn', install: 'apt-get install openvpn' },
+      { what: 'device', name: '/dev/net/tun', install: /--device/ },
+    ),
+  )
+})
+
+t.test('a machine without a program dials nothing and writes nothing, and the list says why', async t => {
+  const folder = t.testdir()
+  const record = { id: 'office', kind: 'vpn', label: 'office', config: { provider: 'wireguard' }, secrets: ['config'] }
+  const host = {
+    serves: async (call: string) => call.startsWith('capabilities.'),
+    call: async (call: string) => (call === 'capabilities.records' ? { capabilities: [record] } : entry()),
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    signal: new AbortController().signal,
+  } as never
+  const clients = { wireguard: new WireguardClient(), openvpn: new OpenvpnClient() }
+  const links = new Links({
+    ...{ host, entries: new VpnEntries(host), folders: new LinkFolders(folder), machine: machine(['wg']), clients },
+  })
+  await t.rejects(links.connect('office', undefined), {
+    reason: 'missing-program',
+    message: 'this machine lacks the program wg (apt-get install wireguard-tools)',
+  })
+  t.match(await links.views.list(), exactly({ id: 'office', state: 'unavailable', detail: /the program wg/ }))
+  t.notOk(existsSync(join(folder, 'links')))
+  await t.rejects(links.connect('office', undefined), { reason: 'missing-program', message: /wg/ }, 'not 409')
+})
+
+t.test('the log of a dial keeps its last lines, without secrets', async t => {
+  const file = join(t.testdir(), 'dial.log')
+  const log = new DialLog(file, [KEYS.own, 'pw'])
+  t.equal(log.add(`with ${KEYS.own}`), 'with ***')
+  for (let line = 1; line <= 250; line++) log.add(`line ${line}`)
+  await log.write()
+  const { at, text } = (await dialLogIn(file))!
+  t.ok(Math.abs(Date.now() - at) < 60_000)
+  t.same(text.split('\n').length, 200)
+  t.equal(text.split('\n')[199], 'line 250')
+  t.equal(await dialLogIn(`${file}.none`), undefined)
+})
