@@ -5,9 +5,9 @@ import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { record } from '../../sdk/node/record/record.js'
 import { carrierNamed, chooseCarrier } from './carriers/choosing.js'
 import { limitOutput } from './carriers/carrier-program.js'
-import type { DiskDetail, DiskLine, DiskLink } from './contract.js'
+import type { DiskDetail, DiskLine, DiskLink, DiskState } from './contract.js'
 import { checkSignIn, checkTarget, DISK_KIND, diskOf, sourceOf, type DiskEntry, type DiskSecrets } from './entry.js'
-import { isLinked, linkPlace, removeLink } from './link.js'
+import { isLinked, linkPlace, makeLink, removeLink } from './link.js'
 import { detach, endCarriers, isMounted } from './machine/detaching.js'
 import { ShareHealths } from './machine/health.js'
 import { folderHolders, namedHolders } from './machine/holders.js'
@@ -244,7 +244,7 @@ export class Disks {
   /** Removes what a mount that is gone left, and publishes that. */
   async #left(entry: Pick<DiskEntry, 'id'>, stored: StoredDisk, notice?: string): Promise<void> {
     const { id } = entry
-    const { since, via: _, link, mounting, notice: __, ...rest } = stored
+    const { since, via: _, link, aside: ___, mounting, notice: __, ...rest } = stored
     const mountPoint = await this.#places.mountPoint(id)
     if (link !== undefined) await removeLink(this.#host.place.workspace, link, mountPoint)
     await this.#places.removeCredentials(id)
@@ -299,9 +299,30 @@ export class Disks {
         if (!up.has(entry.id) || this.#work.has(entry.id)) return
         await limitOutput(this.#places.credentials(entry.id))
         const { state } = await this.#shown(entry, table)
+        await this.#keepLink(entry.id, state)
         if (this.#states.get(entry.id) !== state) this.#publish(entry.id, state)
       }),
     )
+  }
+
+  /**
+   * Removes the link of a share whose server does not answer, and makes it again when it does: reading the workspace
+   * follows links, and would wait for that server.
+   */
+  async #keepLink(id: string, state: DiskState): Promise<void> {
+    const stored = await this.#store.get(id)
+    const { link, aside, ...rest } = stored
+    if (link === undefined || this.#work.has(id)) return
+    const [{ workspace }, mountPoint] = [this.#host.place, await this.#places.mountPoint(id)]
+    if (state === 'stale' && !aside && (await isLinked(workspace, link, mountPoint))) {
+      await this.#store.set(id, { ...stored, aside: true })
+      await removeLink(workspace, link, mountPoint)
+    } else if (state === 'mounted' && aside) {
+      await makeLink(workspace, link, mountPoint).catch(error =>
+        this.#host.log.warn('the link of a share was not made again', { id, error: String(error) }),
+      )
+      await this.#store.set(id, { ...rest, link })
+    }
   }
 
   /** Takes off what mounts left that the end of the daemon cut off. */

@@ -66,7 +66,6 @@ export const mountShare = async (deps: MountingDeps, order: MountOrder): Promise
     const { answers, detail } = await deps.healths.of(mountPoint, LIST_MS)
     if (!answers) refuse('dependency', `it was mounted and cannot be listed: ${detail ?? 'it does not answer'}`)
     signal.throwIfAborted()
-    failpoint('disks.mounted')
     const { link } = entry.config
     if (link !== undefined) await makeLink(host.place.workspace, link, mountPoint)
     report('it is mounted')

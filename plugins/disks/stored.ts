@@ -16,6 +16,8 @@ export interface StoredDisk {
   readonly via?: DiskVia
   /** The workspace path at which a link was made. */
   readonly link?: string
+  /** Its link was removed while its server does not answer. */
+  readonly aside?: true
   /** A mount was begun and has not ended. */
   readonly mounting?: true
   /** Why the last mount failed. */

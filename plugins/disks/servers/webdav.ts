@@ -65,7 +65,7 @@ export const askWebdav = async (asked: WebdavAsked): Promise<WebdavAnswer> => {
     return {
       ...reachable,
       auth: secrets.password === undefined ? 'untested' : 'ok',
-      shares: foldersIn(body, new URL(target.url)),
+      shares: listedFolders(body, new URL(target.url)),
       writable: WRITES.test(String(options.answer.headers.allow ?? '')),
     }
   } catch (error) {
@@ -141,7 +141,7 @@ const ask = async (
 }
 
 /** The names of the folders in an answer to a listing, without the listed folder itself. */
-export const foldersIn = (xml: string, listed: URL): OfferedShare[] => {
+export const listedFolders = (xml: string, listed: URL): OfferedShare[] => {
   const own = segmentsIn(listed.pathname)
   const names: string[] = []
   for (const [response] of xml.matchAll(/<(?:[\w-]+:)?response[\s>][\s\S]*?<\/(?:[\w-]+:)?response>/gi)) {

@@ -127,7 +127,7 @@ export const LOOPS_POINTS: readonly string[] = [
 
 export const CHORES_POINTS: readonly string[] = ['chores.asked', 'chores.concluded:2', 'chores.measured']
 
-export const DISKS_POINTS: readonly string[] = ['disks.mounted', 'disks.started']
+export const DISKS_POINTS: readonly string[] = ['disks.started']
 
 export const ISSUES_POINTS: readonly string[] = ['issues.fix.noted', 'issues.kept', 'issues.logged', 'issues.stored']
 

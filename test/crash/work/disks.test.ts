@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { addDisk, diskIn, mountDisk } from '../../plugins/disks/support.js'
@@ -29,36 +29,39 @@ const worldIn = async (t: Test): Promise<MountedWhere> => {
   return { where: { ...plain, args: ['--config', config] }, mounts, share: { provider: 'webdav', url, cache: 'off' } }
 }
 
-t.test('a share stays mounted while its daemon is killed, and the next one finds it', withMounts('rclone'), async t => {
-  const { where, mounts, share } = await worldIn(t)
-  const first = await spawnDaemon(t, where)
-  await addDisk(first.client, 'files', { ...share, link: 'files' })
-  await mountDisk(first.client, 'files')
-  const { since } = await diskIn(first.client, 'files')
-  await first.kill9()
-  t.equal(execFileSync('cat', [join(mounts, 'files', 'hello.txt')], { encoding: 'utf8' }), 'hello\n')
-  const { client } = await spawnDaemon(t, where)
-  t.match(await diskIn(client, 'files'), { state: 'mounted', since, via: 'rclone', link: 'files' })
-  t.equal(readFileSync(join(where.workspace, 'files', 'hello.txt'), 'utf8'), 'hello\n')
-  await client.call('POST /disks/{id}/unmount', { id: 'files' })
-  t.same(mountsBelow(mounts), [])
-  t.notOk(existsSync(join(where.workspace, 'files')))
-})
-
 for (const point of DISKS_POINTS)
-  t.test(`killed at ${point}, nothing of the mount is left, and it can be mounted`, withMounts('rclone'), async t => {
-    const { where, mounts, share } = await worldIn(t)
-    await dies(t, where, point, async ({ once }) => {
-      await addDisk(once, 'files', share)
-      await mountDisk(once, 'files')
-    })
-    const { client } = await spawnDaemon(t, where)
-    t.match(await diskIn(client, 'files'), { state: 'unmounted' })
-    t.same(mountsBelow(mounts), [])
-    t.notOk(existsSync(join(where.data, 'disks', 'credentials', 'files')))
-    t.match((await mountDisk(client, 'files')).at(-1), { kind: 'result' })
-    await client.call('POST /disks/{id}/unmount', { id: 'files' })
-    for (const late = Date.now() + 10_000; processesWith(mounts).length > 0;)
-      if (Date.now() > late) return t.fail('a carrier goes on')
-    t.pass('no carrier is left')
-  })
+  t.test(
+    `killed at ${point}, nothing of that mount is left, and what was mounted stays so`,
+    withMounts('rclone'),
+    async t => {
+      const { where, mounts, share } = await worldIn(t)
+      let since: number | undefined
+      await dies(t, where, `${point}:2`, async ({ once: client }) => {
+        await addDisk(client, 'files', { ...share, link: 'files' })
+        await mountDisk(client, 'files')
+        since = (await diskIn(client, 'files')).since
+        await addDisk(client, 'other', share)
+        await mountDisk(client, 'other')
+      })
+      t.equal(execFileSync('cat', [join(mounts, 'files', 'hello.txt')], { encoding: 'utf8' }), 'hello\n')
+      const { client } = await spawnDaemon(t, where)
+      t.match(await diskIn(client, 'files'), { state: 'mounted', since: since!, via: 'rclone', link: 'files' })
+      t.match(await diskIn(client, 'other'), { state: 'unmounted' })
+      t.same(mountsBelow(mounts), [join(mounts, 'files')])
+      t.notOk(existsSync(join(where.data, 'disks', 'credentials', 'other')))
+
+      const { entries } = await client.call('GET /workspace/children', { path: '.' })
+      t.match(
+        entries.find(({ name }) => name === 'files'),
+        { link: { state: 'outside' } },
+        'the link is listed as one that leads out',
+      )
+      t.match((await mountDisk(client, 'other')).at(-1), { kind: 'result' })
+      for (const id of ['files', 'other']) await client.call('POST /disks/{id}/unmount', { id })
+      t.same(mountsBelow(mounts), [])
+      t.notOk(existsSync(join(where.workspace, 'files')))
+      for (const late = Date.now() + 10_000; processesWith(mounts).length > 0;)
+        if (Date.now() > late) return t.fail('a carrier goes on')
+      t.pass('no carrier is left')
+    },
+  )

@@ -14,7 +14,7 @@ import {
 import { join } from 'node:path'
 import t from 'tap'
 import { parseMountInfo } from '../../../plugins/disks/machine/mount-table.js'
-import { foldersIn } from '../../../plugins/disks/servers/webdav.js'
+import { listedFolders } from '../../../plugins/disks/servers/webdav.js'
 import { tookLess } from '../../support/in-time.js'
 import { exactly } from '../../support/lists.js'
 import { runningCommands } from '../../support/running-commands.js'
@@ -52,7 +52,7 @@ t.test('the folders of a WebDAV listing are read whatever its prefixes are', asy
     <D:response><D:href>/dav/file</D:href></D:response>
     <D:response><D:href>/dav/a/c/</D:href><D:collection/></D:response>
     <response><href>http://other.example/dav/z&amp;y</href><collection/></response></D:multistatus>`
-  t.same(foldersIn(xml, new URL('http://host/dav/')), [{ name: 'a b' }, { name: 'z&y' }])
+  t.same(listedFolders(xml, new URL('http://host/dav/')), [{ name: 'a b' }, { name: 'z&y' }])
 })
 
 t.test('network disks', withMounts('rclone', 'mount.davfs', 'openssl'), async t => {

@@ -1,7 +1,8 @@
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, openSync, closeSync, readFileSync, writeFileSync, readdirSync } from 'node:fs'
+import { closeSync, existsSync, lstatSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { tookLess } from '../../support/in-time.js'
 import { exactly } from '../../support/lists.js'
@@ -69,7 +70,7 @@ t.test('shares of other servers', withMounts('rclone', 'smbd', 'smbclient', 'ssh
       t.match(await client.call('POST /disks/probe', { ...target, privateKey: other.private }), { auth: 'refused' })
       const probe = await client.call('POST /disks/probe', { ...target, ...secret })
       t.match(probe, { reachable: true, auth: 'ok', writable: true, hostKey: /^ssh-ed25519 AAAA/ })
-      await addDisk(client, 'ssh', { ...target, ...secret })
+      await addDisk(client, 'ssh', { ...target, ...secret, link: 'files' })
       const lines = await mountDisk(client, 'ssh')
       const first = hash('sha256', Buffer.from(probe.hostKey!.split(' ')[1]!, 'base64'))
       t.ok(
@@ -80,6 +81,8 @@ t.test('shares of other servers', withMounts('rclone', 'smbd', 'smbclient', 'ssh
       writeFileSync(join(mounts, 'ssh', 'from-here.txt'), 'written\n')
       t.equal(readFileSync(join(shared, 'from-here.txt'), 'utf8'), 'written\n')
 
+      const linked = () => lstatSync(join(daemon.workspace, 'files'), { throwIfNoEntry: false }) !== undefined
+      t.ok(linked())
       const sessions = familyOf(server.pid()).slice(1)
       t.ok(sessions.length > 0)
       const signal = (name: NodeJS.Signals) => sessions.forEach(pid => process.kill(pid, name))
@@ -90,10 +93,14 @@ t.test('shares of other servers', withMounts('rclone', 'smbd', 'smbclient', 'ssh
         t.match(stale, { state: 'stale', detail: /did not answer within 3 s/, since: Number })
         t.equal(health.status, 200)
         t.ok(tookLess(performance.now() - began, 4_000))
+        // The next look at what is mounted takes the link away, which reading the workspace would follow.
+        while (linked()) await delay(100)
       } finally {
         signal('SIGCONT')
       }
       for (let state = 'stale'; state !== 'mounted';) ({ state } = await diskIn(client, 'ssh'))
+      while (!linked()) await delay(100)
+      t.pass('the link is there again')
 
       const open = openSync(join(mounts, 'ssh', 'hello.txt'), 'r')
       const holder = spawn('sleep', ['1000'], { stdio: [open, 'ignore', 'ignore'] })
