@@ -45,7 +45,10 @@ export const diskConfigOf = (fields: { readonly [field: string]: unknown }): Dis
   const field = first!.path.replace(/^\$input\.?/, '')
   const path = field === '' ? 'config' : `config.${field}`
   const expected = field === '' ? 'the fields of one provider: smb, nfs, sshfs or webdav' : first!.expected
-  return refuse('invalid', `${path}: expected ${expected}`, { errors: [{ path, expected }] })
+  const found = field === '' || isSecret(field) ? 'other ones' : (JSON.stringify(fields[field]) ?? 'nothing')
+  return refuse('invalid', `${path}: expected ${expected}, found ${found.slice(0, 100)}`, {
+    errors: [{ path, expected }],
+  })
 }
 
 /** The secret fields that a provider knows. */
@@ -92,46 +95,59 @@ export const portOf = (target: DiskTarget): number => {
 export const checkTarget = (target: DiskTarget, secrets: DiskSecrets): void => {
   for (const [field, value] of Object.entries(target))
     if (typeof value === 'string' && !isSecret(field) && CONTROL.test(value))
-      wrong(field, 'a text without control characters')
-  if (secrets.password !== undefined && CONTROL.test(secrets.password)) wrong('password', 'one line of text')
+      wrong(field, 'a text without control characters', value)
+  if (secrets.password !== undefined && CONTROL.test(secrets.password))
+    wrongSecret('password', 'one line of text', 'one with control characters')
   switch (target.provider) {
     case 'smb':
       checkHost('server', target.server)
-      if (/[/\\:*?"<>|,]/.test(target.share)) wrong('share', 'the name of a share, without slashes')
+      if (/[/\\:*?"<>|,]/.test(target.share)) wrong('share', 'the name of a share, without slashes', target.share)
       if (shareSegments(target.path).some(part => part === '..' || part === '.'))
-        wrong('path', 'a path without . and ..')
-      if (target.username !== undefined && !USER.test(target.username)) wrong('username', 'the name of a user')
-      if (secrets.password !== undefined && target.username === undefined) wrong('username', 'the user of the password')
+        wrong('path', 'a path without . and ..', target.path!)
+      if (target.username !== undefined && !USER.test(target.username))
+        wrong('username', 'the name of a user', target.username)
+      if (secrets.password !== undefined && target.username === undefined)
+        wrongSecret('username', 'the user of the password', 'none')
       return
     case 'nfs':
       return checkHost('server', target.server)
     case 'sshfs':
       checkHost('host', target.host)
-      if (!USER.test(target.user)) wrong('user', 'the name of a user of the server')
+      if (!USER.test(target.user)) wrong('user', 'the name of a user of the server', target.user)
       if (target.hostKey !== undefined && !HOST_KEY.test(target.hostKey))
-        wrong('hostKey', 'a key such as ssh-ed25519 AAAA…')
+        wrong('hostKey', 'a key such as ssh-ed25519 AAAA…', target.hostKey)
       if (secrets.privateKey !== undefined && secrets.password !== undefined)
-        wrong('password', 'none, for there is a privateKey')
+        wrongSecret('password', 'none, for there is a privateKey', 'one')
       return
     case 'webdav': {
       const url = URL.parse(target.url)
-      if (!url) return wrong('url', 'an http or https address')
-      if (url.username || url.password) wrong('url', 'an address without a name and password in it')
-      if (url.search || url.hash) wrong('url', 'an address without ? and #')
-      if (secrets.password !== undefined && target.username === undefined) wrong('username', 'the user of the password')
+      if (!url) return wrong('url', 'an http or https address', target.url)
+      if (url.username || url.password)
+        wrongSecret('url', 'an address without a name and password in it', 'one with them')
+      if (url.search || url.hash) wrong('url', 'an address without ? and #', target.url)
+      if (secrets.password !== undefined && target.username === undefined)
+        wrongSecret('username', 'the user of the password', 'none')
     }
   }
 }
 
 const checkHost = (field: string, host: string): void => {
-  if (isIP(host) === 0 && !HOST.test(host)) wrong(field, 'the name or the address of a server, without a port')
+  if (isIP(host) === 0 && !HOST.test(host)) wrong(field, 'the name or the address of a server, without a port', host)
 }
 
-const wrong = (path: string, expected: string): never =>
-  refuse('unprocessable', `${path}: expected ${expected}`, { errors: [{ path, expected }] })
+/** Refuses a field by its name; `found` is its value, or what is wrong with a value that nobody may read. */
+const wrong = (path: string, expected: string, found: string): never => {
+  const value = JSON.stringify(found.slice(0, 100).toWellFormed())
+  return refuse('unprocessable', `${path}: expected ${expected}, found ${value}`, {
+    errors: [{ path, expected, value }],
+  })
+}
+
+const wrongSecret = (path: string, expected: string, found: string): never =>
+  refuse('unprocessable', `${path}: expected ${expected}, found ${found}`, { errors: [{ path, expected }] })
 
 /** Refuses an ssh share that has no way to sign in. */
 export const checkSignIn = ({ config: { provider } }: DiskEntry, secrets: DiskSecrets): void => {
   if (provider === 'sshfs' && secrets.privateKey === undefined && secrets.password === undefined)
-    wrong('privateKey', 'a private key or a password to sign in with')
+    wrongSecret('privateKey', 'a private key or a password to sign in with', 'neither')
 }
