@@ -154,6 +154,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     publicPages: { ...deployment.public, ...(deployment.http?.publicUrl && { url: deployment.http.publicUrl }) },
     ...(deployment.models && { models: deployment.models }),
     ...(deployment.push && { push: deployment.push }),
+    ...(deployment.mounts && { mounts: deployment.mounts }),
     ...(options.only && { only: options.only }),
     ...(options.apart && { apart: options.apart }),
   })

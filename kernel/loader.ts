@@ -1,6 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LimitSettings, ModelSettings, PreviewPlace, PublicPlace, PushSettings, WallGrants } from '../sdk/host.js'
+import type { Deployment } from './config/deployment.js'
 import { Group } from './group.js'
 import { parseManifest, type PluginManifest } from './manifest.js'
 import { inOrder, levelsOf } from './permissions.js'
@@ -28,6 +29,8 @@ export interface LoadOptions {
   readonly models?: ModelSettings
   /** Where notifications may be sent. */
   readonly push?: PushSettings
+  /** Where shares of other machines are mounted. */
+  readonly mounts?: Exclude<Deployment['mounts'], undefined>
   /** Load only these groups; default: all. */
   readonly only?: readonly string[]
   /** Groups that each run in a separate process. */

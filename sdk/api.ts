@@ -9,6 +9,7 @@ import type { CapabilitiesCalls, CapabilitiesEvents, ContributedKind } from '../
 import type { ChoresCalls } from '../plugins/chores/contract.js'
 import type { ConsoleCalls } from '../plugins/console/contract.js'
 import type { DiffsCalls } from '../plugins/diffs/contract.js'
+import type { DisksCalls } from '../plugins/disks/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
 import type { ExtensionsCalls } from '../plugins/extensions/contract.js'
 import type { GitCalls } from '../plugins/git/contract.js'
@@ -81,6 +82,7 @@ export interface Api
     ChoresCalls,
     IssuesCalls,
     VpnCalls,
+    DisksCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */

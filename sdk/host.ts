@@ -107,6 +107,12 @@ export interface PushSettings {
   privateNetworks?: boolean
 }
 
+/** The deployment's settings of network disks. */
+export interface MountSettings {
+  /** The folder in which each share has its folder; default: `/mnt/sandbox`. */
+  root?: MachinePath
+}
+
 /** The deployment's settings of previews. */
 export interface PreviewSettings {
   /** The port of the preview listener; 0: a free one. Default: the one after that of the calls, else a free one. */
@@ -170,6 +176,8 @@ export interface Place {
   readonly models?: ModelSettings
   /** Where notifications may be sent. */
   readonly push?: PushSettings
+  /** Where shares of other machines are mounted. */
+  readonly mounts?: MountSettings
 }
 
 /** Absolute paths of files and folders that are visible behind every wall, besides the system's own. */

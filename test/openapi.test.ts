@@ -167,7 +167,7 @@ const sample = (schema: JsonSchema): unknown => {
   if (whole.const !== undefined) return whole.const
   if (whole.enum) return whole.enum[0]
   if (whole.oneOf) return sample(whole.oneOf[0] as JsonSchema)
-  if (whole.type === 'string') return 'a'.repeat(whole.minLength ?? 1)
+  if (whole.type === 'string') return (whole.pattern === '^/' ? '/' : 'a').repeat(whole.minLength ?? 1)
   if (whole.type === 'integer' || whole.type === 'number') return whole.minimum ?? 0
   if (whole.type === 'boolean') return true
   if (whole.type === 'array')

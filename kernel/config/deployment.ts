@@ -1,6 +1,13 @@
 import { readFileSync } from 'node:fs'
 import typia, { type tags } from 'typia'
-import type { LimitSettings, ModelSettings, PreviewSettings, PublicSettings, PushSettings } from '../../sdk/host.js'
+import type {
+  LimitSettings,
+  ModelSettings,
+  MountSettings,
+  PreviewSettings,
+  PublicSettings,
+  PushSettings,
+} from '../../sdk/host.js'
 import type { IdentityProvider } from '../../sdk/kernel.js'
 import { StartError } from './start-error.js'
 
@@ -50,6 +57,8 @@ export interface Deployment {
   models?: ModelSettings
   /** Where notifications may be sent. */
   push?: PushSettings
+  /** Where shares of other machines are mounted. */
+  mounts?: MountSettings
 }
 
 type WallPath = string & tags.Pattern<'^(/|~/).*$'>

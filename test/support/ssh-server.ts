@@ -62,6 +62,7 @@ export const sshServer = async (t: Pick<Test, 'teardown'>, folder: string, publi
         'StrictModes no',
         'PermitRootLogin prohibit-password',
         'PidFile none',
+        'Subsystem sftp internal-sftp',
         '',
       ].join('\n'),
     )
@@ -80,6 +81,7 @@ export const sshServer = async (t: Pick<Test, 'teardown'>, folder: string, publi
     port,
     url: (path: string) => `ssh://${user}@localhost:${port}${path}`,
     words: () => running.said.join(''),
+    pid: () => running.server.pid!,
     /** Starts it again with another host key, as one that takes its place would. */
     replace: async () => {
       running.server.kill()

@@ -38,8 +38,9 @@ const exchange = async (url: string, { method, target, headers, body }: Sent, se
   socket.on('data', (part: Buffer) => {
     parts.push(part)
     const text = Buffer.concat(parts.slice(-2)).toString()
-    if (/^HTTP\/1\.1 200[^]*text\/event-stream/.test(parts[0]!.toString()) && /\ndata: .*\n\n/.test(text))
-      socket.destroy()
+    // A request that expects `100 Continue` gets that first.
+    const start = Buffer.concat(parts.slice(0, 2)).toString()
+    if (/^HTTP\/1\.1 200[^]*text\/event-stream/m.test(start) && /\ndata: .*\n\n/.test(text)) socket.destroy()
   })
   await once(socket, 'close')
   const [first = '', ...rest] = Buffer.concat(parts)

@@ -41,6 +41,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['POST /capabilities/marketplace', 'no page yet: extensions are installed by their address'],
   ['GET /endpoints/', 'the list of servers has what the page shows'],
   ['POST /endpoints/local-model/', 'a model is fetched when it is added'],
+  ['POST /disks/probe', 'connecting a share asks its server already'],
   ['GET /diff/documents', 'the lists of changed files name documents already'],
   ['GET /git/{repo}/status', 'a short answer for scripts: the page shows the changes themselves'],
   ['GET /git/{repo}/files', 'the page Files shows the tree'],

@@ -169,6 +169,13 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./vpn/vpn-page.js')).VpnPage,
   },
   {
+    name: 'disks',
+    icon: 'machine',
+    needs: 'disks.list',
+    ...IN_LIST,
+    load: async () => (await import('./disks/disks-page.js')).DisksPage,
+  },
+  {
     name: 'outbox',
     icon: 'file',
     needs: 'public.list',

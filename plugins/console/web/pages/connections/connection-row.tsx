@@ -21,6 +21,7 @@ const KINDS: { readonly [kind: string]: string } = {
   cli: 'a credential for programs',
   ssh: 'a server over SSH',
   agent: 'an agent program',
+  disk: 'a network disk',
 }
 /** The secret field with the seed of one-time codes. */
 const SEED = 'otp'
