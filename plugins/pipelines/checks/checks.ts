@@ -206,7 +206,6 @@ export class Checks {
     check.finishedAt = endedAt
     if (reason !== undefined && !go) check.reason = await this.#deps.masked(reason)
     await this.#store(check)
-    failpoint('pipelines.check.ended')
     this.#running = undefined
     this.#last = check
     this.#deps.changed(check)

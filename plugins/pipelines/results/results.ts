@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { pathOfRepo, type Host } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
-import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { StoredPipelineFix } from '../checks/stored.js'
 import type { RedBranches } from '../contract.js'
 import type { ForgeRun } from '../forges/forge.js'
@@ -64,7 +63,6 @@ export class Results {
       results.looked ||= looked
       return changed.length > 0 || begins
     })
-    failpoint('pipelines.results.stored')
     for (const { runId } of changed) this.#deps.changed(mapped.repo, runId)
     if (after.pending.length > 0) this.#deps.pending(mapped.repo)
     return changed.length

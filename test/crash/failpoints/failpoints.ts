@@ -127,6 +127,12 @@ export const LOOPS_POINTS: readonly string[] = [
 
 export const CHORES_POINTS: readonly string[] = ['chores.asked', 'chores.concluded:2', 'chores.measured']
 
+export const PIPELINES_POINTS: readonly string[] = [
+  'pipelines.check.began',
+  'pipelines.event.told',
+  'pipelines.fix.noted',
+]
+
 export const ISSUES_POINTS: readonly string[] = ['issues.fix.noted', 'issues.kept', 'issues.logged', 'issues.stored']
 
 export const NEEDS_POINTS: readonly string[] = ['needs.message.accepted', 'needs.message.noted', 'needs.settled']

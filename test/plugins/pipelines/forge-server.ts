@@ -1,7 +1,9 @@
-import type { ServerResponse } from 'node:http'
+import { once } from 'node:events'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import type { ForgeHost } from '../../../plugins/pipelines/contract.js'
-import { tlsServer, type Recorded } from '../../support/servers/tls-server.js'
+import { recording, tlsServer, type Recorded } from '../../support/servers/tls-server.js'
 
 /** What a project of the forge is named. */
 export const PROJECT = 'acme/shop'
@@ -57,6 +59,7 @@ export class TestForge {
   isNew = true
   requests: Recorded[] = []
   port = 0
+  scheme = 'https'
   readonly #clock = Date.now() - 1_000_000
 
   constructor(
@@ -64,23 +67,28 @@ export class TestForge {
     readonly address: string,
   ) {}
 
-  async listen(t: Test): Promise<this> {
+  /** Listens; `plain`: without TLS, for programs that trust no certificate of a test. */
+  async listen(t: Test, plain = false): Promise<this> {
     const answering = (asked: Recorded, answer: ServerResponse) => {
       const [status, value, headers = {}] = this.#answerOf(asked)
       const isText = typeof value === 'string'
       answer.writeHead(status, { 'content-type': isText ? 'text/plain' : 'application/json', ...headers })
       answer.end(isText ? value : JSON.stringify(value ?? {}))
     }
-    const { requests, port } = await tlsServer(t, answering, this.address)
-    Object.assign(this, { requests, port })
-    return this
+    if (!plain) return Object.assign(this, await tlsServer(t, answering, this.address))
+    const server = createServer((asked, answer) => void recording(this.requests, answering)(asked, answer))
+    server.listen(0, this.address)
+    await once(server, 'listening')
+    t.teardown(() => server.close())
+    const { port } = server.address() as AddressInfo
+    return Object.assign(this, { port, scheme: 'http' })
   }
 
   /** The settings of a connection to it. */
   get config(): { [field: string]: string } {
     const at = `${this.address}:${this.port}`
     const isNamed = this.host === 'github' || this.host === 'gitlab'
-    return { provider: this.host, ...(isNamed ? { host: at } : { url: `https://${at}` }) }
+    return { provider: this.host, ...(isNamed ? { host: at } : { url: `${this.scheme}://${at}` }) }
   }
 
   /** Makes a run; each one is newer than those before. */
@@ -106,7 +114,7 @@ export class TestForge {
   /** A run as the forge writes it. */
   written(run: KeptRun): { [field: string]: unknown } {
     const { id, attempt, branch, sha, status, createdAt, updatedAt } = run
-    const url = `https://${this.address}:${this.port}/${PROJECT}/runs/${id}`
+    const url = `${this.scheme}://${this.address}:${this.port}/${PROJECT}/runs/${id}`
     const isOver = status !== 'running'
     if (this.host === 'gitlab')
       return {
@@ -176,7 +184,10 @@ export class TestForge {
   }
 
   #page(asked: URLSearchParams): [status: number, value: unknown] {
-    const size = Math.min(Number(asked.get('per_page') ?? asked.get('limit')), this.host === 'github' ? 100 : 50)
+    const size = Math.min(
+      Number(asked.get('per_page') ?? asked.get('limit')),
+      this.host === 'github' || this.host === 'gitlab' ? 100 : 50,
+    )
     const from = (Number(asked.get('page')) - 1) * size
     const newest = this.runs
       .toReversed()
