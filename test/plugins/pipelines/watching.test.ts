@@ -2,8 +2,10 @@ import t from 'tap'
 import type { ForgeHost } from '../../../plugins/pipelines/contract.js'
 import { ForgeClient, ForgeGate } from '../../../plugins/pipelines/forges/client.js'
 import { dialectOf, type MappedRepo } from '../../../plugins/pipelines/forges/mapped-repos.js'
+import { HookRegistrar } from '../../../plugins/pipelines/hooks/registering.js'
 import { Results } from '../../../plugins/pipelines/results/results.js'
 import { Watching } from '../../../plugins/pipelines/results/watching.js'
+import { OwnTokens } from '../../../sdk/node/access/own-tokens.js'
 import { beginning } from '../../support/lists.js'
 import { PROJECT, TestForge, TOKEN, type Refusing } from './forge-server.js'
 
@@ -114,4 +116,54 @@ t.test('without reports a new failed run is told once within two minutes, also o
   t.same(told, ['pipeline_failed', 'pipeline_broken'])
   t.same(await results.see(state.now), state.now)
   t.same(results.waiting(), { waiting: [] })
+})
+
+t.test('a webhook is registered where the sandbox has a public address, and gets every new secret', async t => {
+  for (const host of ['github', 'gitlab', 'forgejo', 'gitea'] as const) {
+    const { forge, mapped, openResults, state } = await watched(t, host)
+    const results = openResults()
+    const tokens = new OwnTokens({ set: async () => {}, delete: async () => {} }, () => state.now++)
+    const recorded: string[] = []
+    let url: string | undefined
+    const registrar = new HookRegistrar({
+      host: {
+        signal: new AbortController().signal,
+        log: { info: () => {}, warn: () => {}, error: () => {} },
+        serves: async () => true,
+        call: (async (_call: string, { type }: { type: string }) => void recorded.push(type)) as never,
+      },
+      mapped: { all: async () => [mapped] } as never,
+      ...{ results, tokens, publicAddress: async () => url, changed: () => {}, now: () => state.now },
+    })
+    t.equal(registrar.deliveryOf(mapped), 'none')
+    await registrar.check(mapped)
+    t.equal(registrar.deliveryOf(mapped), 'poll')
+    t.match(results.of(mapped)?.hookWarning, /no public address/)
+    url = `https://sandbox.example.org/ci/webhook/${host}`
+    await registrar.check(mapped)
+    t.same(forge.hooks, [], 'it is checked every 10 minutes')
+    state.now += 600_000
+    forge.refusing = { status: 403 }
+    await registrar.check(mapped)
+    t.match(results.of(mapped)?.hookWarning, /refused \(403\).*by hand/)
+    forge.refusing = undefined
+    state.now += 600_000
+    await registrar.check(mapped)
+    t.equal(registrar.deliveryOf(mapped), 'hook')
+    t.equal(results.of(mapped)?.hookWarning, undefined)
+    const secretThere = () => forge.hooks.map(({ config }) => config['secret'] ?? config['token'])
+    t.same(secretThere(), [tokens.of(host)!.token])
+    await tokens.make(host)
+    await registrar.rewrite(host)
+    t.same(secretThere(), [tokens.of(host)!.token], 'the one webhook has the new secret')
+    forge.hooks.splice(0)
+    state.now += 600_000
+    await registrar.check(mapped)
+    t.same(secretThere(), [tokens.of(host)!.token], 'one that was removed there is made again')
+    forge.refusing = { status: 403 }
+    await tokens.make(host)
+    await registrar.rewrite(host)
+    t.equal(registrar.deliveryOf(mapped), 'poll')
+    t.same(new Set(recorded), new Set(['ci.hook_registered', 'ci.hook_failed']))
+  }
 })

@@ -14,7 +14,7 @@ import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { PrepushState } from './prepush-state.js'
 import { RepositoriesTab } from './repositories-tab.js'
-import { RunPane } from './run-pane.js'
+import { PipelineRunPane } from './run-pane.js'
 import { HOST_NAMES, nameOfRun, toneOfStatus } from './run-words.js'
 
 const RunRow = ({ run }: { run: PipelineRun }) => {
@@ -119,7 +119,7 @@ export const PipelinesPage = ({ rest: [part = 'runs', repo, runId] }: PageProps)
   if (part === 'run' && repo !== undefined && runId !== undefined)
     return (
       <PageFrame title="Run">
-        <RunPane key={`${repo} ${runId}`} repo={repo} runId={Number(runId)} />
+        <PipelineRunPane key={`${repo} ${runId}`} repo={repo} runId={Number(runId)} />
       </PageFrame>
     )
   const shown = part === 'repositories' ? part : 'runs'

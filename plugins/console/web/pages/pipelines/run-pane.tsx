@@ -135,7 +135,7 @@ const JobRow = ({ repo, runId, job }: { repo: string; runId: number; job: Pipeli
 }
 
 /** One run with its jobs and their logs. */
-export const RunPane = ({ repo, runId }: { repo: string; runId: number }) => {
+export const PipelineRunPane = ({ repo, runId }: { repo: string; runId: number }) => {
   const query = useQuery(`run ${repo} ${runId}`, ['ci'], async () => {
     const [{ runs, repos }, { jobs }] = await Promise.all([
       askDaemon('GET /ci/runs', { repo, limit: MOST_RUNS }),
