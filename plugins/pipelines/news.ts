@@ -25,7 +25,7 @@ const TOLD: { readonly [type in CiEventType]: string } = {
 
 /** What automations can listen to. */
 export const CI_SOURCE: CatalogSource = {
-  ...{ provider: PROVIDER, label: 'Pipelines', requires: ['github', 'gitlab', 'forgejo', 'gitea'], enabled: true },
+  ...{ provider: PROVIDER, label: 'Pipelines', requires: [], enabled: true },
   events: Object.entries(LABELS).map(([value, label]) => ({ value, label })),
   channel: { label: 'Repository', placeholder: 'root', hint: 'The folder of a repository; empty for all' },
   branchField: { label: 'Branch', placeholder: 'main', hint: 'Empty for all' },

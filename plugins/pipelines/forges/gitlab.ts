@@ -68,7 +68,8 @@ const jobOf = (given: GivenJson): ForgeJob => {
 export const gitlab: Dialect = {
   host: 'gitlab',
   api: site => new URL('/api/v4', site).href,
-  headers: token => ({ 'private-token': token, accept: 'application/json' }),
+  // Unlike `private-token`, this header does not follow a redirect to the storage of logs.
+  headers: token => ({ authorization: `Bearer ${token}`, accept: 'application/json' }),
   powers: async () => ({ rerun: false, rerunFailed: true, cancel: true, jobs: true, log: true }),
   runs: async (client, project, page) => {
     const path = `${projectAt(project)}/pipelines?per_page=${PAGE}&page=${page}&order_by=id&sort=desc`

@@ -1,19 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Rule } from '../../../plugins/settings/contract.js'
+import type { Client } from '../../../sdk/client.js'
 import { until } from '../../support/browser/browser.js'
-import { endTerminals, spawnDaemon, type RunningDaemon } from '../../support/daemon.js'
-import { exactly } from '../../support/lists.js'
+import { endTerminals, spawnDaemon } from '../../support/daemon.js'
+import { beginning } from '../../support/lists.js'
 import { TestForge, TOKEN } from '../../plugins/pipelines/forge-server.js'
 import { repoOf, reportTo } from '../../plugins/pipelines/support.js'
 import { dies, whereIn } from '../failpoints/failpoints.js'
 
-const check = (command: string): Rule => ({
-  ...{ id: 'check', label: 'Check', moment: 'push.starting', action: { kind: 'command', command } },
-})
-const save = ({ client }: Pick<RunningDaemon, 'client'>, rule: Rule) =>
-  client.call('POST /settings/patch', { set: { rules: [rule] } })
-const once = ({ once: client }: Pick<RunningDaemon, 'once'>) => ({ client })
+const check = (client: Client, command: string) => {
+  const action = { kind: 'command', command } as const
+  const rule: Rule = { id: 'check', label: 'Check', moment: 'push.starting', action }
+  return client.call('POST /settings/patch', { set: { rules: [rule] } })
+}
 
 /** Whether a process with these words in its command runs. */
 const runs = (words: string): boolean =>
@@ -25,74 +25,57 @@ const runs = (words: string): boolean =>
     }
   })
 
-void t.test(
-  'a check whose daemon is killed at pipelines.check.began was cancelled, and nothing of it runs',
-  async t => {
-    const where = whereIn(t)
-    t.teardown(() => endTerminals(where.data))
-    await dies(t, where, 'pipelines.check.began', async daemon => {
-      await save(once(daemon), check('sleep 654987'))
-      await daemon.once.call('POST /prepush/run')
-    })
-    const { client } = await spawnDaemon(t, where)
-    t.match(await client.call('GET /prepush/state'), { status: 'cancelled' })
-    t.match((await client.call('GET /ci/runs', {})).runs, exactly({ host: 'local', status: 'canceled', number: 1 }))
-    await until(() => !runs('654987'))
-    await save({ client }, check('true'))
-    await client.call('POST /prepush/run')
-    await until(async () => (await client.call('GET /prepush/state')).status === 'passed')
-  },
-)
-
-void t.test('a run whose agent did not start has none after the daemon is killed at pipelines.fix.noted', async t => {
+// Each daemon is killed at a step of its own, and the next one is asked what became of that.
+t.test('a daemon that is killed at a step of pipelines loses nothing and tells nothing twice', async t => {
   const where = whereIn(t)
   t.teardown(() => endTerminals(where.data))
-  const fix = async ({ client }: Pick<RunningDaemon, 'client'>) => {
-    const [run] = (await client.call('GET /ci/runs', {})).runs
-    return client.call('POST /ci/fix', { repo: 'root', runId: run!.runId })
-  }
-  await dies(t, where, 'pipelines.fix.noted', async daemon => {
-    const { client } = once(daemon)
-    await save({ client }, check('exit 1'))
-    await client.call('POST /prepush/run')
-    await until(async () => (await client.call('GET /prepush/state')).status === 'failed')
-    await fix({ client })
-  })
-  const { client } = await spawnDaemon(t, where)
-  await until(async () => (await client.call('GET /ci/runs', {})).runs[0]?.fix === undefined)
-  const { conversationId } = await fix({ client })
-  t.same(
-    (await client.call('GET /agents')).agents.map(({ id }) => id),
-    [conversationId],
-  )
-})
-
-void t.test('automations are told once of a run that was reported before pipelines.event.told', async t => {
-  const where = whereIn(t)
   const forge = await new TestForge('gitea', '127.0.0.1').listen(t, true)
   const run = forge.add('running')
-  const fired = async ({ client }: Pick<RunningDaemon, 'client'>) =>
-    (await client.call('GET /automations/{id}', { id: 'look' })).runs.length
-  const trigger = { kind: 'listener', provider: 'ci', eventType: 'pipeline_failed' } as const
-  await dies(t, where, 'pipelines.event.told', async daemon => {
-    const { client } = once(daemon)
+  const newest = async (client: Client) => (await client.call('GET /ci/runs', { host: 'local' })).runs[0]!
+  const fix = async (client: Client) =>
+    client.call('POST /ci/fix', { repo: 'root', runId: (await newest(client)).runId })
+  const secretOf = async (client: Client) => (await client.call('GET /ci/webhook/{host}', { host: 'gitea' })).secret
+  const fired = async (client: Client) => (await client.call('GET /automations/{id}', { id: 'look' })).runs.length
+
+  await dies(t, where, 'pipelines.check.began', async ({ once }) => {
+    await check(once, 'sleep 654987')
+    await once.call('POST /prepush/run')
+  })
+
+  await dies(t, where, 'pipelines.fix.noted', async ({ once }) => {
+    t.match(await once.call('GET /prepush/state'), { status: 'cancelled' })
+    t.match((await once.call('GET /ci/runs', {})).runs, beginning({ host: 'local', status: 'canceled', number: 1 }))
+    await until(() => !runs('654987'))
+    await check(once, 'exit 1')
+    await once.call('POST /prepush/run')
+    await until(async () => (await once.call('GET /prepush/state')).status === 'failed')
+    await fix(once)
+  })
+
+  await dies(t, where, 'pipelines.event.told', async ({ once, url }) => {
+    await until(async () => (await newest(once)).fix === undefined)
+    const { conversationId } = await fix(once)
+    t.same(
+      (await once.call('GET /agents')).agents.map(({ id }) => id),
+      [conversationId],
+    )
     repoOf(where.workspace, forge)
-    await client.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
+    await once.call('POST /secrets/store', { kind: 'vault', unlock: 'file' })
     const config = { ...forge.config, provider: 'gitea', token: TOKEN }
-    for await (const step of await client.call('POST /capabilities', { id: 'forge', kind: 'cli', config })) void step
-    await client.call('POST /automations', { id: 'look', prompt: 'say done', enabled: true, trigger })
-    await client.call('GET /ci/runs', { fresh: true })
-    const { secret } = await client.call('GET /ci/webhook/{host}', { host: 'gitea' })
+    for await (const step of await once.call('POST /capabilities', { id: 'forge', kind: 'cli', config })) void step
+    const trigger = { kind: 'listener', provider: 'ci', eventType: 'pipeline_failed' } as const
+    await once.call('POST /automations', { id: 'look', prompt: 'say done', enabled: true, trigger })
+    await once.call('GET /ci/runs', { fresh: true })
     run.status = 'failed'
     run.updatedAt += 60_000
-    await reportTo(daemon, forge, run, secret)
+    await reportTo({ url }, forge, run, await secretOf(once))
   })
-  const daemon = await spawnDaemon(t, where)
-  await until(async () => (await fired(daemon)) > 0)
-  const { secret } = await daemon.client.call('GET /ci/webhook/{host}', { host: 'gitea' })
-  t.match(await reportTo(daemon, forge, run, secret), { status: 200, ignored: true })
-  const next = forge.add('failed')
-  t.match(await reportTo(daemon, forge, next, secret), { status: 200 })
-  await until(async () => (await fired(daemon)) > 1)
-  t.equal(await fired(daemon), 2, 'the first run fired it once')
+
+  const { client, url } = await spawnDaemon(t, where)
+  await until(async () => (await fired(client)) > 0)
+  const secret = await secretOf(client)
+  t.match(await reportTo({ url }, forge, run, secret), { status: 200, ignored: true })
+  t.match(await reportTo({ url }, forge, forge.add('failed'), secret), { status: 200 })
+  await until(async () => (await fired(client)) > 1)
+  t.equal(await fired(client), 2, 'the first run fired it once')
 })

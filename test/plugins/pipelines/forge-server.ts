@@ -152,8 +152,7 @@ export class TestForge {
   #answerOf({ method, url, headers, body }: Recorded): [status: number, value?: unknown, headers?: object] {
     const { pathname, searchParams } = new URL(url, 'https://forge')
     if (pathname === '/swagger.v1.json') return [200, this.#described()]
-    if ((headers['private-token'] ?? headers.authorization?.split(' ')[1]) !== TOKEN)
-      return [401, { message: 'Bad credentials' }]
+    if (headers.authorization?.split(' ')[1] !== TOKEN) return [401, { message: 'Bad credentials' }]
     if (this.refusing) return [this.refusing.status, { message: 'not now' }, this.refusing.headers]
     const isGitlab = this.host === 'gitlab'
     const project = isGitlab ? `/api/v4/projects/${encodeURIComponent(PROJECT)}` : `/repos/${PROJECT}`

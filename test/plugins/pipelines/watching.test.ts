@@ -2,6 +2,7 @@ import t from 'tap'
 import type { ForgeHost } from '../../../plugins/pipelines/contract.js'
 import { ForgeClient, ForgeGate } from '../../../plugins/pipelines/forges/client.js'
 import { dialectOf, type MappedRepo } from '../../../plugins/pipelines/forges/mapped-repos.js'
+import { workflowRun } from '../../../plugins/pipelines/forges/workflow-runs.js'
 import { HookRegistrar } from '../../../plugins/pipelines/hooks/registering.js'
 import { Results } from '../../../plugins/pipelines/results/results.js'
 import { Watching } from '../../../plugins/pipelines/results/watching.js'
@@ -116,6 +117,16 @@ t.test('without reports a new failed run is told once within two minutes, also o
   t.same(told, ['pipeline_failed', 'pipeline_broken'])
   t.same(await results.see(state.now), state.now)
   t.same(results.waiting(), { waiting: [] })
+})
+
+t.test('a branch breaks once and is fixed once, also with a restart between any two runs', async t => {
+  const { forge, mapped, openResults, told } = await watched(t, 'github')
+  for (const status of ['success', 'failed', 'failed', 'success'] as const) {
+    const run = workflowRun(forge.written(forge.add(status)))!
+    await openResults().take(mapped, [run], true)
+    await openResults().take(mapped, [run], true)
+  }
+  t.same(told, ['pipeline_failed', 'pipeline_broken', 'pipeline_failed', 'pipeline_succeeded', 'pipeline_fixed'])
 })
 
 t.test('a webhook is registered where the sandbox has a public address, and gets every new secret', async t => {
