@@ -82,7 +82,7 @@ export class Tokens {
     await this.#kept.change(kind => {
       const current = this.#current(kind)
       if (!Object.hasOwn(current.tokens, id)) {
-        refuse('not-found', `expected the id of a control token, found none called ${id.slice(0, 40)}`)
+        refuse('not-found', `expected the id of a control token, found none called ${JSON.stringify(id.slice(0, 40))}`)
       }
       const { [id]: gone, ...tokens } = current.tokens
       return { tokens }
