@@ -61,7 +61,8 @@ export class Jobs {
     const kept = this.#cache.get(key)
     if (kept !== undefined) return plainLog(kept, masker)
     const jobs = await mapped.dialect.jobs(client, mapped.project, run.runId)
-    const { status, startedAt } = jobs.find(({ id }) => id === job) ?? refuse('not-found', `there is no job ${job}`)
+    const { status, startedAt } =
+      jobs.find(({ id }) => id === job) ?? refuse('not-found', `there is no job ${JSON.stringify(job)}`)
     if (status === 'running' && startedAt === undefined) refuse('conflict', `the job ${job} has not started`)
     try {
       const text = await mapped.dialect.log(client, mapped.project, job)
@@ -92,7 +93,7 @@ export class Jobs {
   async #outputOf({ rules }: StoredCheck, job: string): Promise<string> {
     const { host } = this.#deps
     const { startedAt, finishedAt, session, output } =
-      rules.find(({ id }) => id === job) ?? refuse('not-found', `there is no job ${job}`)
+      rules.find(({ id }) => id === job) ?? refuse('not-found', `there is no job ${JSON.stringify(job)}`)
     if (startedAt === undefined) return refuse('conflict', `the job ${job} has not started`)
     if (finishedAt !== undefined || session === undefined || !(await host.serves('terminals.tail'))) return output ?? ''
     return (await host.call('terminals.tail', { name: session, lines: TAIL_LINES })).text
