@@ -20,6 +20,8 @@ import { RunFinder } from './run-finder.js'
 export const contract: Contract<PipelinesCalls> = { ...pipelinesContract, examples }
 
 const TICK_MS = 5_000
+/** The document that says that a forge was connected. */
+const WATCHING = 'watching'
 
 /** Watches the runs of pipelines at forges, and the checks before a push. */
 export const activate = async (host: Host): Promise<void> => {
@@ -35,7 +37,7 @@ export const activate = async (host: Host): Promise<void> => {
   }
   const pathOf = (forge: ForgeHost) => `/ci/webhook/${forge}`
 
-  const mapped = new MappedRepos(host)
+  const mapped = new MappedRepos(host, () => void watch().catch(failed('watching pipelines')))
   const news: CiNews = new CiNews({ host, results: () => results, mapped })
   const results: Results = new Results({
     host,
@@ -86,15 +88,28 @@ export const activate = async (host: Host): Promise<void> => {
     )
   }
   let isTicking = false
-  const begin = async () => {
-    news.begin()
-    await fixes.forgetUnstarted()
+  let isWatching = false
+  /** Begins to watch: a sandbox without a forge does not look for one. */
+  const watch = async () => {
+    if (isWatching) return
+    isWatching = true
+    await host.store.set(WATCHING, true)
     repeat(host, TICK_MS, 'watching pipelines', async () => {
       if (isTicking) return
       isTicking = true
       await tick().finally(() => (isTicking = false))
     })
   }
+  const begin = async () => {
+    news.begin()
+    await fixes.forgetUnstarted()
+    if (documents.some(([key]) => key === WATCHING)) await watch()
+  }
+  host.on('capability.connected', ({ kind }) => {
+    mapped.forget()
+    if (kind === 'cli') void watch().catch(failed('watching pipelines'))
+  })
+  host.on('capability.removed', () => mapped.forget())
   host.on('daemon.ready', () => void begin().catch(failed('going on with pipelines')))
   host.contribute('automations.sources', () => [CI_SOURCE])
   host.stopping(async () => news.stop())

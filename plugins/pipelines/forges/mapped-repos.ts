@@ -46,11 +46,19 @@ interface Connection {
 /** Finds the repositories whose remotes are at connected forges. */
 export class MappedRepos {
   readonly #host: Pick<Host, 'call' | 'serves' | 'signal' | 'log'>
+  readonly #found: () => void
   readonly #gates = new Map<string, ForgeGate>()
   #kept: { at: number; repos: Promise<MappedRepo[]> } | undefined
 
-  constructor(host: Pick<Host, 'call' | 'serves' | 'signal' | 'log'>) {
+  /** @param found Called when repositories were found. */
+  constructor(host: Pick<Host, 'call' | 'serves' | 'signal' | 'log'>, found: () => void) {
     this.#host = host
+    this.#found = found
+  }
+
+  /** Forgets what was found: connections changed. */
+  forget(): void {
+    this.#kept = undefined
   }
 
   /** All of them, as found at most 30 s ago; `anew`: as they are now. */
@@ -68,7 +76,9 @@ export class MappedRepos {
     if (connections.length === 0 || !(await host.serves('GET /git/repos'))) return []
     const { repos } = await host.call('GET /git/repos')
     const found = await Promise.all(['root', ...repos].map(repo => this.#mapped(repo, connections)))
-    return found.flatMap(each => each ?? [])
+    const all = found.flatMap(each => each ?? [])
+    if (all.length > 0) this.#found()
+    return all
   }
 
   async #mapped(repo: string, connections: readonly Connection[]): Promise<MappedRepo | undefined> {

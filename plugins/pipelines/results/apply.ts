@@ -64,7 +64,8 @@ const takeEnd = (results: StoredResults, run: ForgeRun, now: number): void => {
   tell(color === 'red' ? 'pipeline_failed' : 'pipeline_succeeded')
   if (!isNewest) return
   if (before && before.color !== color) tell(color === 'red' ? 'pipeline_broken' : 'pipeline_fixed')
-  const at = before?.color === color ? before.at : now
+  // What was red before anybody looked is no news.
+  const at = before?.color === color ? before.at : results.looked ? now : 0
   Object.defineProperty(results.branches, run.branch, {
     value: { color, at, madeAt: run.createdAt },
     ...{ enumerable: true, configurable: true, writable: true },

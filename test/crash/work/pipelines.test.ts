@@ -78,4 +78,6 @@ t.test('a daemon that is killed at a step of pipelines loses nothing and tells n
   t.match(await reportTo({ url }, forge, forge.add('failed'), secret), { status: 200 })
   await until(async () => (await fired(client)) > 1)
   t.equal(await fired(client), 2, 'the first run fired it once')
+  const delivery = async () => (await client.call('GET /ci/runs', { host: 'gitea', limit: 1 })).repos[0]?.delivery
+  await until(async () => (await delivery()) === 'poll')
 })

@@ -98,9 +98,11 @@ t.test('a forge that refuses is told in its row and left alone longer each time'
 
 t.test('without reports a new failed run is told once within two minutes, also over a restart', async t => {
   const { forge, mapped, openResults, watching, told, state } = await watched(t, 'gitlab')
+  forge.add('failed', { branch: 'old' })
   forge.add('success')
   await watching().poll(mapped, false)
   t.same(told, [], 'the first look is told to nobody')
+  t.same(openResults().waiting(), { waiting: [] }, 'and asks nobody to look')
   const run = forge.add('running')
   state.now += 115_000
   const results = openResults()
