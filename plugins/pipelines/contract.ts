@@ -129,8 +129,9 @@ export interface PipelinesCalls extends PrepushCalls, CiHookCalls {
    * List the runs of all repositories at connected forges and of the checks before a push, the newest first.
    *
    * They come from what is stored; a forge asked more than 60 s ago is asked again in the background, with `fresh`
-   * before the answer, at most once in 10 s. A forge that fails is told in `error` of its repository, and the others
-   * are listed. `before` is the `next` of the page before, or any time; a page ends with all runs of its last moment.
+   * before the answer, at most once in 10 s. A forge that fails has its words in `error` of its repository, and the
+   * others are listed. `before` is the `next` of the page before, or any time; a page ends with all runs of its last
+   * moment.
    *
    * - 404: no such repository
    */

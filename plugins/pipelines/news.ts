@@ -16,7 +16,7 @@ const LABELS: { readonly [type in CiEventType]: string } = {
   pipeline_succeeded: 'A run passed',
   pipeline_fixed: 'A branch that failed passes again',
 }
-const TOLD: { readonly [type in CiEventType]: string } = {
+const WORDS: { readonly [type in CiEventType]: string } = {
   pipeline_failed: 'failed',
   pipeline_broken: 'failed, and the one before passed',
   pipeline_succeeded: 'passed',
@@ -49,7 +49,7 @@ export class CiNews {
     this.#deps = deps
   }
 
-  /** The daemon is ready: automations are told what they were not told before. */
+  /** The daemon is ready: automations receive what they have not received before. */
   begin(): void {
     this.#isReady = true
     for (const { repo, pending } of this.#deps.results().all) if (pending.length > 0) this.pending(repo)
@@ -76,25 +76,27 @@ export class CiNews {
     }, SOON_MS).unref()
   }
 
-  /** Automations are to be told of results of a repository. */
+  /** A repository has events that automations have not received. */
   pending(repo: string): void {
     if (!this.#isReady) return
-    void this.#turns.with(repo, () => this.#tellAll(repo)).catch(error => this.#failed('telling of results', error))
+    void this.#turns
+      .with(repo, () => this.#deliverAll(repo))
+      .catch(error => this.#failed('delivering events of pipelines', error))
   }
 
-  async #tellAll(repo: string): Promise<void> {
+  async #deliverAll(repo: string): Promise<void> {
     const { results } = this.#deps
     for (;;) {
       const found = results().all.find(each => each.repo === repo)
       const event = found?.pending[0]
       if (!found || !event) return
-      await this.#tell(found, event)
-      failpoint('pipelines.event.told')
-      await results().told(repo, event)
+      await this.#deliver(found, event)
+      failpoint('pipelines.event.delivered')
+      await results().delivered(repo, event)
     }
   }
 
-  async #tell(of: StoredResults, { type, run }: PendingCiEvent): Promise<void> {
+  async #deliver(of: StoredResults, { type, run }: PendingCiEvent): Promise<void> {
     const { host } = this.#deps
     const { repo, host: forge, project } = of
     const { runId, branch, sha, status, url, attempt = 1, durationSeconds, title = '', authorName = '' } = run
@@ -105,7 +107,7 @@ export class CiNews {
     await host.call('automations.dispatch', {
       ...{ provider: PROVIDER, type, id: `${forge}-${runId}-${attempt}-${status}-${type}`, channelId: repo },
       author: { id: authorName || forge, name: authorName || forge },
-      content: `The run ${name} ${TOLD[type]}${jobs}.${title && `\n${title}`}`,
+      content: `The run ${name} ${WORDS[type]}${jobs}.${title && `\n${title}`}`,
       branch: branch.slice(0, 300),
       timestamp: new Date(run.finishedAt ?? run.updatedAt).toISOString(),
       extra: {

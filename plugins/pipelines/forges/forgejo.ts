@@ -52,7 +52,7 @@ const actionRun = (given: GivenJson): ForgeRun | undefined => {
   }
 }
 
-/** The two are told apart by what they wrote, because versions differ. */
+/** The fields of a run say which of the two wrote it, because versions differ. */
 const runOf = (given: GivenJson): ForgeRun | undefined =>
   given.prettyref !== undefined || given.commit_sha !== undefined ? actionRun(given) : workflowRun(given)
 

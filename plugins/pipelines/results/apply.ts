@@ -50,7 +50,7 @@ const mergedRun = (known: StoredPipelineRun | undefined, run: ForgeRun): StoredP
   return { ...(isSame && before), ...run, ...(isSame && failedJobs && { failedJobs }), ...(fix && { fix }) }
 }
 
-/** Takes the end of a run once: the colour of its branch, and what automations are told of it. */
+/** Takes the end of a run once: the colour of its branch, and the events for automations. */
 const takeEnd = (results: StoredResults, run: ForgeRun, now: number): void => {
   const end = endOf(run)
   if (results.announced.some(([known]) => known === end)) return
@@ -60,10 +60,10 @@ const takeEnd = (results: StoredResults, run: ForgeRun, now: number): void => {
   const before = Object.hasOwn(results.branches, run.branch) ? results.branches[run.branch] : undefined
   // A run that began earlier and ended later says nothing of what is newest on the branch.
   const isNewest = !before || run.createdAt >= before.madeAt
-  const tell = (type: PendingCiEvent['type']) => void (results.looked && results.pending.push({ type, run }))
-  tell(color === 'red' ? 'pipeline_failed' : 'pipeline_succeeded')
+  const notify = (type: PendingCiEvent['type']) => void (results.looked && results.pending.push({ type, run }))
+  notify(color === 'red' ? 'pipeline_failed' : 'pipeline_succeeded')
   if (!isNewest) return
-  if (before && before.color !== color) tell(color === 'red' ? 'pipeline_broken' : 'pipeline_fixed')
+  if (before && before.color !== color) notify(color === 'red' ? 'pipeline_broken' : 'pipeline_fixed')
   // What was red before anybody looked is no news.
   const at = before?.color === color ? before.at : results.looked ? now : 0
   Object.defineProperty(results.branches, run.branch, {

@@ -15,7 +15,7 @@ export interface ResultsDeps {
   readonly host: Pick<Host, 'store'>
   /** Called with each run that changed, once that is stored. */
   readonly changed: (repo: string, runId: number) => void
-  /** Called when a repository has events that automations are to be told. */
+  /** Called when a repository has events that automations have not received. */
   readonly pending: (repo: string) => void
   readonly now?: () => number
 }
@@ -100,8 +100,8 @@ export class Results {
     })
   }
 
-  /** Forgets an event that automations were told. */
-  async told(repo: string, event: PendingCiEvent): Promise<void> {
+  /** Removes an event that automations have received. */
+  async delivered(repo: string, event: PendingCiEvent): Promise<void> {
     await this.#turns.with(repo, async () => {
       const before = this.#all.get(repo)
       if (!before) return

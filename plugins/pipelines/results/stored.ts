@@ -16,10 +16,10 @@ export interface BranchResult {
   readonly madeAt: number
 }
 
-/** What automations are told. */
+/** The events that automations receive. */
 export type CiEventType = 'pipeline_failed' | 'pipeline_broken' | 'pipeline_succeeded' | 'pipeline_fixed'
 
-/** An event that automations have not been told yet. */
+/** An event that automations have not received yet. */
 export interface PendingCiEvent {
   readonly type: CiEventType
   readonly run: ForgeRun

@@ -129,7 +129,7 @@ export const CHORES_POINTS: readonly string[] = ['chores.asked', 'chores.conclud
 
 export const PIPELINES_POINTS: readonly string[] = [
   'pipelines.check.began',
-  'pipelines.event.told',
+  'pipelines.event.delivered',
   'pipelines.fix.noted',
 ]
 

@@ -27,7 +27,7 @@ const runs = (words: string): boolean =>
   })
 
 // Each daemon is killed at a step of its own, and the next one is asked what became of that.
-t.test('a daemon that is killed at a step of pipelines loses nothing and tells nothing twice', async t => {
+t.test('a daemon that is killed at a step of pipelines loses nothing and delivers nothing twice', async t => {
   const where = whereIn(t)
   t.teardown(() => endTerminals(where.data))
   const forge = await new TestForge('gitea', '127.0.0.1').listen(t, true)
@@ -53,7 +53,7 @@ t.test('a daemon that is killed at a step of pipelines loses nothing and tells n
     await fix(once)
   })
 
-  await dies(t, where, 'pipelines.event.told', async ({ once, url }) => {
+  await dies(t, where, 'pipelines.event.delivered', async ({ once, url }) => {
     await until(async () => (await newest(once)).fix === undefined)
     const { conversationId } = await fix(once)
     t.same(

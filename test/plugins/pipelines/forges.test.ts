@@ -92,7 +92,7 @@ t.test('runs of forges', async t => {
       )
       t.ok(own.every(({ finishedAt, createdAt, durationSeconds }) => finishedAt! > createdAt && durationSeconds === 5))
     }
-    t.same(dispatched, [], 'the first look at a repository is told to nobody')
+    t.same(dispatched, [], 'the first look at a repository makes no event')
     const { client: token } = await daemon.token('read')
     t.notOk((await token.call('GET /ci/runs', {})).repos.some(({ account }) => account !== undefined))
     t.same((await ada!.call('GET /ci/runs', {})).repos, [], 'they are not of her areas')
@@ -212,7 +212,7 @@ t.test('runs of forges', async t => {
     await reportTo(daemon, forge('gitea'), skipped, secret)
     const { seenAt } = await client.call('POST /ci/seen')
     t.equal((await client.call('GET /ci/runs', {})).seenAt, seenAt)
-    t.equal(types().length, 6, 'a run that was stopped is told to nobody')
+    t.equal(types().length, 6, 'a run that was stopped makes no event')
   })
 
   await t.test('an agent is put on a failed run, at its commit and with the ends of its logs', async t => {

@@ -23,7 +23,7 @@ const watched = async (t: Parameters<TestForge['listen']>[0], host: ForgeHost) =
     client: () => new ForgeClient({ dialect, site, token: TOKEN, reach, gate, signal }),
   }
   const stored = new Map<string, unknown>()
-  const told: string[] = []
+  const events: string[] = []
   const state = { now: Date.now() }
   const openResults = () => {
     const results = new Results({
@@ -31,7 +31,7 @@ const watched = async (t: Parameters<TestForge['listen']>[0], host: ForgeHost) =
       changed: () => {},
       pending: () => {
         const found = results.of(mapped)!.pending
-        told.splice(0, told.length, ...found.map(({ type }) => type))
+        events.splice(0, events.length, ...found.map(({ type }) => type))
       },
       now: () => state.now,
     })
@@ -43,7 +43,7 @@ const watched = async (t: Parameters<TestForge['listen']>[0], host: ForgeHost) =
       host: { signal, log: { info: () => {}, warn: () => {}, error: () => {} } },
       ...{ results, changed: () => {}, now: () => state.now },
     })
-  return { forge, mapped, openResults, watching, told, state }
+  return { forge, mapped, openResults, watching, events, state }
 }
 
 const asks = ({ requests }: TestForge): number => requests.filter(({ url }) => /(?:runs|pipelines)\?/.test(url)).length
@@ -68,7 +68,7 @@ t.test('all pages of a forge are read, and later only what is new', async t => {
   }
 })
 
-t.test('a forge that refuses is told in its row and left alone longer each time', async t => {
+t.test('a forge that refuses has its words in its row, and is asked later each time', async t => {
   const { forge, mapped, watching, state } = await watched(t, 'github')
   forge.add('failed')
   const watch = watching()
@@ -96,12 +96,12 @@ t.test('a forge that refuses is told in its row and left alone longer each time'
   t.match(watch.of(mapped).error, /asked for a pause/)
 })
 
-t.test('without reports a new failed run is told once within two minutes, also over a restart', async t => {
-  const { forge, mapped, openResults, watching, told, state } = await watched(t, 'gitlab')
+t.test('without reports a new failed run is an event once within two minutes, also over a restart', async t => {
+  const { forge, mapped, openResults, watching, events, state } = await watched(t, 'gitlab')
   forge.add('failed', { branch: 'old' })
   forge.add('success')
   await watching().poll(mapped, false)
-  t.same(told, [], 'the first look is told to nobody')
+  t.same(events, [], 'the first look makes no event')
   t.same(openResults().waiting(), { waiting: [] }, 'and asks nobody to look')
   const run = forge.add('running')
   state.now += 115_000
@@ -112,23 +112,23 @@ t.test('without reports a new failed run is told once within two minutes, also o
   run.updatedAt += 60_000
   state.now += 115_000
   await watch.poll(mapped, false)
-  t.same(told, ['pipeline_failed', 'pipeline_broken'])
+  t.same(events, ['pipeline_failed', 'pipeline_broken'])
   t.same(results.waiting(), { waiting: [{ within: 'shop', count: 1 }] })
   state.now += 115_000
   await watching(openResults()).poll(mapped, false)
-  t.same(told, ['pipeline_failed', 'pipeline_broken'])
+  t.same(events, ['pipeline_failed', 'pipeline_broken'])
   t.same(await results.see(state.now), state.now)
   t.same(results.waiting(), { waiting: [] })
 })
 
 t.test('a branch breaks once and is fixed once, also with a restart between any two runs', async t => {
-  const { forge, mapped, openResults, told } = await watched(t, 'github')
+  const { forge, mapped, openResults, events } = await watched(t, 'github')
   for (const status of ['success', 'failed', 'failed', 'success'] as const) {
     const run = workflowRun(forge.written(forge.add(status)))!
     await openResults().take(mapped, [run], true)
     await openResults().take(mapped, [run], true)
   }
-  t.same(told, ['pipeline_failed', 'pipeline_broken', 'pipeline_failed', 'pipeline_succeeded', 'pipeline_fixed'])
+  t.same(events, ['pipeline_failed', 'pipeline_broken', 'pipeline_failed', 'pipeline_succeeded', 'pipeline_fixed'])
 })
 
 t.test('a webhook is registered where the sandbox has a public address, and gets every new secret', async t => {
