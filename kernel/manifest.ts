@@ -44,6 +44,8 @@ export interface OpenAccess extends BodyAccess {
    * Nothing else is served below its first segment.
    */
   publicPage?: true
+  /** Headers of the request that become input fields. */
+  headers?: Slug[]
   /**
    * Pages of every origin may make the call, without credentials and with the headers named here; the call judges their
    * origin itself. These headers become input fields.

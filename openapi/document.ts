@@ -249,7 +249,7 @@ interface CallInput {
 /** Splits a call's input into path, query and body. */
 const inputOf = (group: string, call: CallSchema, schemas: Schemas, access: DocumentAccess): CallInput => {
   const { forms = [] } = access
-  const headers = 'open' in access ? (access.anyOrigin?.headers ?? []) : []
+  const headers = 'open' in access ? [...(access.headers ?? []), ...(access.anyOrigin?.headers ?? [])] : []
   const raw = forms.includes('raw') || forms.includes('binary')
   const [method, path = ''] = call.name.split(' ')
   const inPath = [...path.matchAll(/\{([^}]+)\}/g)].map(match => match[1]!)

@@ -21,6 +21,7 @@ import type { NeedsCalls, NeedsEvents } from '../plugins/needs/contract.js'
 import type { OutboxCalls } from '../plugins/outbox/contract.js'
 import type { PanelsCalls } from '../plugins/panels/contract.js'
 import type { PersonaPointer, PersonasCalls, PersonasEvents } from '../plugins/personas/contract.js'
+import type { PipelinesCalls, PipelinesEvents } from '../plugins/pipelines/contract.js'
 import type { PortsCalls } from '../plugins/ports/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
 import type { PushCalls } from '../plugins/push/contract.js'
@@ -83,6 +84,7 @@ export interface Api
     IssuesCalls,
     VpnCalls,
     DisksCalls,
+    PipelinesCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */
@@ -96,6 +98,7 @@ export interface Events
     ApprovalsEvents,
     NeedsEvents,
     IssuesEvents,
+    PipelinesEvents,
     LoopsEvents,
     PersonasEvents,
     SecretsEvents,

@@ -120,7 +120,7 @@ export const invite = (
 export const withdraw = (book: Book, id: string, now: number): Book => {
   const left = openInvitations(book, now)
   if (!left.some(one => one.id === id))
-    refuse('not-found', `expected an open invitation, found none called ${id.slice(0, 40)}`)
+    refuse('not-found', `expected an open invitation, found none called ${JSON.stringify(id.slice(0, 40))}`)
   return { ...book, invitations: Object.fromEntries(left.filter(one => one.id !== id).map(one => [one.id, one])) }
 }
 

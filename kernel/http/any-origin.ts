@@ -25,9 +25,12 @@ export class AnyOrigin {
 }
 
 /** The headers that a call takes as input fields. */
-export const inputHeaders = (ctx: RequestContext, { anyOrigin }: OpenAccess): { readonly [name: string]: string } =>
+export const inputHeaders = (
+  ctx: RequestContext,
+  { headers = [], anyOrigin }: OpenAccess,
+): { readonly [name: string]: string } =>
   Object.fromEntries(
-    (anyOrigin?.headers ?? []).flatMap(name => {
+    [...headers, ...(anyOrigin?.headers ?? [])].flatMap(name => {
       const value = ctx.req.headers[name]
       return value === undefined ? [] : [[name, String(value)]]
     }),

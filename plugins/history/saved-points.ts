@@ -201,7 +201,7 @@ export class SavedPoints {
 
   /** The point with an id; refuses an unknown one. */
   get(id: string): StoredPoint {
-    return this.points.find(id) ?? refuse('not-found', `there is no saved point ${id.slice(0, 80)}`)
+    return this.points.find(id) ?? refuse('not-found', `there is no saved point ${JSON.stringify(id.slice(0, 80))}`)
   }
 
   async #changed(from: { [scope: string]: string }, to: { [scope: string]: string }): Promise<Map<string, string[]>> {

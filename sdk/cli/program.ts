@@ -9,6 +9,7 @@ import { fork, rewindVerb } from './verbs/back.js'
 import { browser } from './verbs/browser.js'
 import { bundle } from './verbs/bundle.js'
 import { call } from './verbs/call.js'
+import { ciStep } from './verbs/ci-step.js'
 import { commandOf, groupCommand } from './calls/command.js'
 import { calls, operations } from './calls/list.js'
 import { completion, wordsOf } from './verbs/completion.js'
@@ -60,6 +61,7 @@ export const VERBS: readonly Verb[] = [
   diff,
   land,
   discard,
+  ciStep,
   rewindVerb,
   fork,
   rename,

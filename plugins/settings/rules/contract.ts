@@ -178,6 +178,16 @@ export interface RuleCalls {
 }
 
 export interface RuleEvents {
+  /** Rules that apply to a push are about to run, in this order. */
+  'rules.began': {
+    moment: RuleMoment
+    facts: OccasionFacts
+    cwd?: string
+    rules: { id: string; label: string; command?: string }[]
+    startedAt: number
+  }
+  /** They ended; `cancelled`: by a call, or because nobody waits for them any more. */
+  'rules.ended': { moment: RuleMoment; go: boolean; reason?: string; cancelled?: true; endedAt: number }
   /** The command of a rule started. */
   'rule.running': { moment: RuleMoment; ruleId: string; command: string; session?: string; startedAt: number }
   /** It ended; `output` is the end of what it wrote. */

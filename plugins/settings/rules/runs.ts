@@ -166,10 +166,39 @@ export class RuleRuns {
     return shared
   }
 
-  async #beforePush({ moment, facts, cwd }: RuleOccasion, signal: AbortSignal): Promise<RulesFired> {
-    const { matching, stamp, push } = this.#deps
+  /** Runs the rules that apply to a push; other groups learn when the first one begins and how the last one ended. */
+  async #beforePush(occasion: RuleOccasion, signal: AbortSignal): Promise<RulesFired> {
+    const { host, matching } = this.#deps
+    const { moment, facts, cwd } = occasion
+    const { matched } = await matching(moment, facts)
+    if (matched.length === 0) return { go: true, ran: [] }
+    const rules = matched.map(({ id, label, action }) => ({
+      ...{ id, label },
+      ...(action.kind === 'command' && { command: action.command }),
+    }))
+    const startedAt = Date.now()
+    host.emit('rules.began', { moment, facts, rules, startedAt, ...(cwd !== undefined && { cwd }) })
+    let fired: RulesFired | undefined
+    try {
+      return (fired = await this.#runBeforePush(occasion, matched, signal))
+    } finally {
+      const { go = false, reason } = fired ?? {}
+      const cancelled = !go && signal.aborted && ({ cancelled: true } as const)
+      host.emit('rules.ended', {
+        ...{ moment, go, endedAt: Date.now(), ...cancelled },
+        ...(reason !== undefined && { reason }),
+      })
+    }
+  }
+
+  async #runBeforePush(
+    { moment, facts, cwd }: RuleOccasion,
+    matched: readonly ActingRule[],
+    signal: AbortSignal,
+  ): Promise<RulesFired> {
+    const { stamp, push } = this.#deps
     const ran: RuleRun[] = []
-    for (const rule of (await matching(moment, facts)).matched) {
+    for (const rule of matched) {
       const { id, label, action } = rule
       if (action.kind === 'verdict') {
         ran.push({ id, label, action: 'verdict', outcome: 'hold' })

@@ -17,6 +17,8 @@ export interface BoardStreamDeps {
   readonly approvals?: () => Promise<{ readonly [conversationId: string]: number }>
   /** How many issues wait for a person, by the folder of their repository; without one for issues of none. */
   readonly issues?: () => Promise<readonly WaitingIssues[]>
+  /** How many branches failed since they were seen, by the folder of their repository. */
+  readonly branches?: () => Promise<readonly WaitingIssues[]>
   readonly show: (frames: LiveFrame[]) => Promise<unknown>
   readonly failed: (error: unknown) => void
   /** The places a person must reach to see a conversation; undefined: people limited to areas do not see it. */
@@ -24,7 +26,7 @@ export interface BoardStreamDeps {
   readonly after?: After
 }
 
-/** Issues of one repository, or of none, that wait for a person. */
+/** Issues or failed branches of one repository, or of none, that wait for a person. */
 export interface WaitingIssues {
   readonly within?: string
   readonly count: number
@@ -68,11 +70,12 @@ export class BoardStream {
   /** Set while the last reading of the whole board is recent; cancelled by the next. */
   #whole = false
   #stale: (() => void) | undefined
-  #figures = JSON.stringify([NOTHING, 0, []])
+  #figures = JSON.stringify([NOTHING, 0, [], []])
   #counted = NOTHING
   /** Fires of automations that wait for a person. */
   #held = 0
   #issues: readonly WaitingIssues[] = []
+  #branches: readonly WaitingIssues[] = []
   /** How many needs are open, by conversation. */
   #needs = new Map<string, number>()
   /** How many approvals are proposed, by conversation. */
@@ -120,12 +123,18 @@ export class BoardStream {
     await this.#showAttention()
   }
 
+  /** Call it when other branches failed or were seen. */
+  async failed(waiting: readonly WaitingIssues[]): Promise<void> {
+    this.#branches = waiting
+    await this.#showAttention()
+  }
+
   async #showAttention(): Promise<void> {
     await this.#deps.show([this.#attention()])
   }
 
   #attention(): LiveFrame {
-    return attentionFrame(this.#counted, this.#held, this.#issues)
+    return attentionFrame(this.#counted, this.#held, this.#issues, this.#branches)
   }
 
   /** Call it when so many needs of a conversation are open. */
@@ -201,6 +210,7 @@ export class BoardStream {
     this.#needs = new Map(Object.entries((await this.#deps.needs?.()) ?? {}))
     this.#approvals = new Map(Object.entries((await this.#deps.approvals?.()) ?? {}))
     this.#issues = (await this.#deps.issues?.()) ?? []
+    this.#branches = (await this.#deps.branches?.()) ?? []
     this.#whole = true
     this.#stale?.()
     this.#stale = this.#after(WHOLE, () => (this.#whole = false))
@@ -230,7 +240,7 @@ export class BoardStream {
     this.#published = now
     const agents = [...now.values()].map(({ card }) => card).sort((one, other) => other.updatedAt - one.updatedAt)
     this.#counted = countedOf([...now.values()], this.#needs, this.#approvals)
-    const figures = JSON.stringify([this.#counted, this.#held, this.#issues])
+    const figures = JSON.stringify([this.#counted, this.#held, this.#issues, this.#branches])
     const attention = figures === this.#figures ? [] : [this.#attention()]
     this.#figures = figures
     const whole: AgentsEvent = { kind: 'agents', agents, rev }
@@ -343,6 +353,7 @@ export const attentionFrame = (
   { cards, land, needs, approvals, parts } = NOTHING,
   held = 0,
   issues: readonly WaitingIssues[] = [],
+  branches: readonly WaitingIssues[] = [],
 ): LiveFrame => {
   const tokens: AttentionEvent = {
     kind: 'attention',
@@ -350,15 +361,18 @@ export const attentionFrame = (
     approvals: approvals + held,
     needs,
     land,
-    ci: 0,
+    ci: branches.reduce((sum, { count }) => sum + count, 0),
     issues: issues.reduce((sum, { count }) => sum + count, 0),
   }
   const data: AttentionEvent = { ...tokens, offload: 0 }
-  const ofIssues = issues.map(({ within, count }) => ({
-    within: within === undefined ? [] : [within],
-    add: { issues: count },
-  }))
-  const all = [...parts, ...ofIssues, { within: [], add: { approvals: held } }]
-  const sums = { fields: ['cards', 'land', 'needs', 'approvals', 'issues'], parts: all }
+  const ofRepos = (field: 'issues' | 'ci', waiting: readonly WaitingIssues[]) =>
+    waiting.map(({ within, count }) => ({ within: within === undefined ? [] : [within], add: { [field]: count } }))
+  const all = [
+    ...parts,
+    ...ofRepos('issues', issues),
+    ...ofRepos('ci', branches),
+    { within: [], add: { approvals: held } },
+  ]
+  const sums = { fields: ['cards', 'land', 'needs', 'approvals', 'issues', 'ci'], parts: all }
   return { data, tokens, limited: { sums }, snapshot: true }
 }

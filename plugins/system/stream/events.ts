@@ -43,6 +43,7 @@ export class EventStream {
       approvals: async () =>
         (await host.serves('approvals.counts')) ? (await host.call('approvals.counts')).proposed : {},
       issues: async () => ((await host.serves('issues.waiting')) ? (await host.call('issues.waiting')).waiting : []),
+      branches: async () => ((await host.serves('ci.waiting')) ? (await host.call('ci.waiting')).waiting : []),
       show: frames => host.call('kernel.events.show', { frames }),
       places: card => placesOfConversation(new WorkspacePaths(workspace), card),
       failed: error =>
@@ -67,6 +68,7 @@ export class EventStream {
       ({ conversationId, proposed }) => void this.#board.proposed(conversationId, proposed).catch(() => {}),
     )
     this.#host.on('issues.waiting', ({ waiting }) => void this.#board.reported(waiting).catch(() => {}))
+    this.#host.on('ci.waiting', ({ waiting }) => void this.#board.failed(waiting).catch(() => {}))
     this.#host.on('daemon.ready', () => this.#board.ready())
     this.#host.on('member.changed', ({ email }) => void this.#changed(email).catch(() => {}))
   }

@@ -131,6 +131,12 @@ export const CHORES_POINTS: readonly string[] = ['chores.asked', 'chores.conclud
 
 export const DISKS_POINTS: readonly string[] = ['disks.started']
 
+export const PIPELINES_POINTS: readonly string[] = [
+  'pipelines.check.began',
+  'pipelines.event.delivered',
+  'pipelines.fix.noted',
+]
+
 export const ISSUES_POINTS: readonly string[] = ['issues.fix.noted', 'issues.kept', 'issues.logged', 'issues.stored']
 
 export const NEEDS_POINTS: readonly string[] = ['needs.message.accepted', 'needs.message.noted', 'needs.settled']

@@ -31,6 +31,7 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['POST /{provider}/', 'for older clients: the page uses the calls below /accounts'],
   ['POST /agents/{id}/place', 'for editors that write into a private copy'],
   ['POST /ingest/', 'programs report their failures there'],
+  ['POST /ci/webhook/{host}', 'forges report there, with a proof of their own'],
   ['POST /automations/{id}/fire', 'programs outside call it, with a token of its own'],
   ['POST /workflows/{id}/gate', 'programs outside call it, with a token of its own'],
   ['GET /panels', 'the page shows the panel of one repository'],

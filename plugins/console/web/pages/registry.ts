@@ -79,6 +79,13 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./issues/issues-page.js')).IssuesPage,
   },
   {
+    name: 'pipelines',
+    icon: 'git',
+    needs: 'ci.runs',
+    ...IN_LIST,
+    load: async () => (await import('./pipelines/pipelines-page.js')).PipelinesPage,
+  },
+  {
     name: 'c',
     label: 'Conversation',
     icon: 'fleet',

@@ -92,7 +92,9 @@ t.test('invalid input is refused, and the stream has no HEAD', async t => {
 t.test('the stream begins with hello and the whole state', async t => {
   const { fakes, put } = fleet()
   put(cardOf('c1', { cards: [{ requestId: 'q', kind: 'question', title: 'Go on?', raisedAt: 1 }] }))
-  const daemon = await daemonWith(t, ['system'], { fakes })
+  const daemon = await daemonWith(t, ['system'], {
+    fakes: { ...fakes, 'ci.waiting': () => ({ waiting: [{ within: 'app', count: 2 }] }) },
+  })
   const events = await openEvents(t, daemon)
   t.match(Object.fromEntries(events.response.headers), {
     'content-type': /^text\/event-stream/,
@@ -116,7 +118,7 @@ t.test('the stream begins with hello and the whole state', async t => {
     approvals: 0,
     needs: 0,
     land: 0,
-    ci: 0,
+    ci: 2,
     issues: 0,
     offload: 0,
   })
