@@ -35,6 +35,7 @@ import type {
   SystemEvents,
 } from '../plugins/system/contract.js'
 import type { ShareCalls } from '../plugins/share/contract.js'
+import type { ShieldCalls } from '../plugins/shield/contract.js'
 import type { SkillsCalls } from '../plugins/skills/contract.js'
 import type { UsageCalls } from '../plugins/usage/contract.js'
 import type { WorkflowsCalls, WorkflowsEvents } from '../plugins/workflows/contract.js'
@@ -79,6 +80,7 @@ export interface Api
     AccountsCalls,
     ChoresCalls,
     IssuesCalls,
+    ShieldCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */

@@ -27,6 +27,7 @@ import {
   PUSH_POINTS,
   SECRETS_POINTS,
   SHARE_POINTS,
+  SHIELD_POINTS,
   SKILLS_POINTS,
   WORKSPACE_POINTS,
   GIT_POINTS,
@@ -61,6 +62,7 @@ export const reached = new Set<string>([
   ...PUSH_POINTS,
   ...SECRETS_POINTS,
   ...SHARE_POINTS,
+  ...SHIELD_POINTS,
   ...SKILLS_POINTS,
   ...WORKSPACE_POINTS,
 ])
