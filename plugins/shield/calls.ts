@@ -75,7 +75,7 @@ export const shieldCalls = (deps: ShieldCallDeps): Handlers<ShieldCalls> => {
     },
     'POST /shield/preview': async ({ text, provider, conversationId, policy }, context) => {
       assertText(text)
-      const isOwner = context.caller.role === 'owner' && context.caller.kind !== 'token'
+      const isOwner = context.caller.role === 'owner' && context.caller.kind === 'session'
       if (policy && !isOwner) refuse('forbidden', 'only the owner may try a policy that is not saved')
       const compiled = policy ? checkedShield(policy) : await file.current()
       previews.spend(context.caller.actor)

@@ -348,6 +348,20 @@ t.test('what is reported much is suggested to be masked, and the own domain to b
   t.match(await refusalOf(() => daemon.client.call('GET /shield/stats', { from: '2026-02-31' })), { status: 400 })
 })
 
+t.test('when the shield itself fails, the policy says whether a request leaves', async t => {
+  const file = join(daemon.data, 'journals/shield/tokens/broken.jsonl')
+  writeFileSync(file, '{"sealed":"AAAA"}\n')
+  const broken = { conversationId: 'broken' }
+  await set(shieldPolicy())
+  t.match(await outbound([ALICE], broken), { verdict: 'refused', message: /could not read this request/ })
+  await set(shieldPolicy({ onFailure: 'send' }))
+  t.match(await outbound([ALICE], broken), { verdict: 'sent' })
+  t.notMatch(daemon.logged.join('\n'), /alice@/)
+  const { client } = daemon
+  t.match(await client.call('DELETE /shield/conversations/{id}', { id: 'broken' }), { forgotten: 1 })
+  t.match((await outbound([ALICE], broken)).texts, exactly('[[EMAIL_2]]'), 'a number that no lost token can have')
+})
+
 t.test('the 61st preview in a minute is refused', async t => {
   const pat = await joined(daemon, 'pat', 'collaborator')
   const ask = () => pat.client.call('POST /shield/preview', { text: 'x' })

@@ -14,6 +14,8 @@ export interface ShieldedProvider {
   readonly local: boolean
 }
 
+const NO_ANSWER = 'the privacy shield does not answer, so nothing was sent'
+
 type Link = Pick<Host, 'call' | 'serves'>
 type Streamed = Awaited<ReturnType<ServerModel['doStream']>>
 
@@ -48,7 +50,7 @@ export class ModelShield {
     const { account, ...about } = this.#about
     const asked = { ...about, ...(account !== undefined && { account }), covered: true, ...requestTexts(call) }
     const answer = await this.#host.call('shield.outbound', asked).catch(() => {
-      throw new ServerFault('the privacy shield does not answer, so nothing was sent')
+      throw new ServerFault(NO_ANSWER)
     })
     if (answer.verdict === 'refused') throw new ServerFault(answer.message ?? 'the privacy shield refuses this request')
     if (answer.verdict === 'sent' || !answer.texts) return model.doStream(call)
@@ -113,6 +115,10 @@ export const closedByShield = async (
 ): Promise<string | undefined> => {
   if (!(await host.serves('shield.outbound'))) return undefined
   const asked = { conversationId, provider, local: false, covered: false, texts: [], binary: false }
-  const { verdict, message } = await host.call('shield.outbound', asked)
-  return verdict === 'refused' ? (message ?? 'the privacy shield refuses this provider') : undefined
+  try {
+    const { verdict, message } = await host.call('shield.outbound', asked)
+    return verdict === 'refused' ? (message ?? 'the privacy shield refuses this provider') : undefined
+  } catch {
+    return NO_ANSWER
+  }
 }
