@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { shieldPolicy } from '../plugins/shield/support.js'
+import { until } from '../support/browser/browser.js'
 import { spawnDaemon } from '../support/daemon.js'
 import { exactly } from '../support/lists.js'
 import { modelServer } from '../support/servers/model-server.js'
-import { runTurn } from '../support/turns.js'
+import { framesOf, runTurn } from '../support/turns.js'
 import { dies, whereIn } from './failpoints/failpoints.js'
 
 const ALICE = 'alice@example.net'
@@ -35,14 +35,15 @@ t.test('killed at any step, the shield keeps its policy and its tokens, and neve
 
   await dies(t, where, 'shield.tokens.forgotten', async ({ client, once }) => {
     // The turn goes on by itself after the restart.
-    for (;;) {
-      const { messages } = await client.call('GET /agents/{id}/transcript', { id: 'c' })
-      if (messages.some(({ role, text }) => role === 'assistant' && text.includes(ALICE))) break
-      await delay(50)
-    }
+    const frames = await framesOf(client, 'c').all()
+    t.match(JSON.stringify(frames), new RegExp(ALICE), 'the answer was restored')
     const { tokens } = await client.call('GET /shield/conversations/{id}', { id: 'c' })
     t.match(tokens, exactly({ token: '[[EMAIL_1]]', uses: 1 }), 'the kept token was used again, and counted once')
-    await once.call('DELETE /shield/conversations/{id}', { id: 'c' })
+    // The last writes of a turn end a little after its frames.
+    await until(async () => {
+      const gone = await once.call('DELETE /shield/conversations/{id}', { id: 'c' }).catch((error: Error) => error)
+      return !(gone instanceof Error && gone.message.startsWith('a turn is running'))
+    })
   })
 
   const { client, terminate } = await spawnDaemon(t, where)
