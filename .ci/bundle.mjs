@@ -19,6 +19,7 @@ const ENTRIES = [
   'plugins/chores/scans/scan-child.js',
   'plugins/workspace/derived/derive-child.js',
   'plugins/safety/replay/replay-worker.js',
+  'plugins/shield/replay/shield-replay-worker.js',
   'plugins/workspace/search/index/index-worker.js',
   'plugins/workspace/search/shape-child.js',
   'openapi/document.js',

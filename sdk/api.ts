@@ -37,6 +37,7 @@ import type {
   SystemEvents,
 } from '../plugins/system/contract.js'
 import type { ShareCalls } from '../plugins/share/contract.js'
+import type { ShieldCalls } from '../plugins/shield/contract.js'
 import type { SkillsCalls } from '../plugins/skills/contract.js'
 import type { UsageCalls } from '../plugins/usage/contract.js'
 import type { VpnCalls } from '../plugins/vpn/contract.js'
@@ -85,6 +86,7 @@ export interface Api
     VpnCalls,
     DisksCalls,
     PipelinesCalls,
+    ShieldCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */

@@ -60,6 +60,7 @@ import { billed } from './spending/ledger.js'
 import { BoundValues } from './secrets/bound-values.js'
 import { referencesOf } from './secrets/references.js'
 import { StoredValues } from './secrets/stored-values.js'
+import { shieldTokens } from './conversations/shield-tokens.js'
 import { SubagentArchive } from './subagents/archive.js'
 import { subagentCalls } from './subagents/calls.js'
 import { subagentLimitsOf } from './subagents/subagents.js'
@@ -235,7 +236,8 @@ export const activate = async (host: Host): Promise<void> => {
     live: id => engine.live(id),
     mask: text => stored.masker.mask(text),
   })
-  const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log })
+  const tokens = shieldTokens(host)
+  const forks = new Forks({ conversations, transcripts, anchors, copies, journal, log, copied: tokens.copy })
   const look: ViewOf = caller => accessViewFor(host, caller)
   const delivery = new MessageDelivery({
     engine,
@@ -265,7 +267,7 @@ export const activate = async (host: Host): Promise<void> => {
       anchors.forget(id),
       sessions.remove(nativeSessionOf(id)),
       archive.forget(id),
-      ...(purged ? [commands.forget(id)] : []),
+      ...(purged ? [commands.forget(id), tokens.purge(id)] : []),
     ])
   }
   const files = new RecordFiles({ workspace, conversations, transcripts, queue, engine })
@@ -289,10 +291,8 @@ export const activate = async (host: Host): Promise<void> => {
     transcripts,
     anchors,
     search,
-    decisions,
-    look,
-    log,
-    clear: id => commands.forget(id),
+    ...{ decisions, look, log, sessions, local: tokens.isLocal },
+    clear: async id => void (await Promise.all([commands.forget(id), tokens.purge(id)])),
   })
   const board = new Board({
     engine,

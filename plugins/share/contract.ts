@@ -75,6 +75,7 @@ export interface ShareCalls {
    * - 404: no such conversation
    * - 413: the page would be larger than 64 MiB with its pictures
    * - 422: it has no message yet
+   * - 503: the store with the tokens of the privacy shield is locked
    */
   'POST /share/preview'(input: { conversationId: SharedOf; detail: ShareDetail; title?: ShareTitle }): SharePreview
 
@@ -87,6 +88,7 @@ export interface ShareCalls {
    * - 409: serving is switched off
    * - 413: the page would be larger than 64 MiB with its pictures, or the disk is full
    * - 422: it has no message yet, or `expiresAt` is in the past
+   * - 503: the store with the tokens of the privacy shield is locked
    */
   'POST /share'(input: {
     conversationId: SharedOf

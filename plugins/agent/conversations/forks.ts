@@ -19,6 +19,8 @@ export interface ForkDeps {
   readonly copies: Pick<Copies, 'repositories'>
   readonly journal: Pick<Journals, 'read' | 'rewrite' | 'remove' | 'list'>
   readonly log: Log
+  /** Called before the fork's first turn, so that it knows the tokens of what it begins with. */
+  readonly copied: (from: string, fork: string) => Promise<void>
 }
 
 /**
@@ -100,6 +102,8 @@ export class Forks {
       const kept = rows.map(({ index: _place, checkpointId: _state, ...row }) => row)
       await transcripts.add(fork, forkOf(fork), kept, conversations.find(fork)?.landsAlone)
     }
+    const source = conversations.find(fork)?.forkedFrom?.conversationId
+    if (source !== undefined) await this.#deps.copied(source, fork)
     failpoint('agent.fork.begun')
     await journal.remove(forkOf(fork))
   }

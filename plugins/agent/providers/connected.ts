@@ -10,6 +10,7 @@ import type { Abilities } from './adapter.js'
 import type { ConnectedProviders } from './connected-providers.js'
 import { accountProviders } from './native/account-adapter.js'
 import { endpointAdapter } from './native/native-adapter.js'
+import { closedByShield, ModelShield } from './native/model-shield.js'
 import type { NativeDeps } from './native/native-turn.js'
 
 /** Everything that people connect: agent programs, model servers, and accounts of providers. */
@@ -17,19 +18,22 @@ export const connectedProviders = (
   host: Pick<Host, 'call' | 'serves' | 'place' | 'emit' | 'log'>,
   vendor: AcpRun,
   conversations: Pick<Conversations, 'find' | 'update'>,
-  deps: NativeDeps,
-): ConnectedProviders[] => [
-  agentPrograms(host, vendor),
-  modelServers(host, deps),
-  accountProviders(host, {
-    ...deps,
-    accountOf: (id, provider) => {
-      const account = conversations.find(id)?.account
-      return account?.provider === provider ? account.id : undefined
-    },
-    stays: (id, provider, account) => conversations.update(id, { account: { provider, id: account } }),
-  }),
-]
+  given: NativeDeps,
+): ConnectedProviders[] => {
+  const deps: NativeDeps = { ...given, shield: provider => new ModelShield(host, provider) }
+  return [
+    agentPrograms(host, vendor),
+    modelServers(host, deps),
+    accountProviders(host, {
+      ...deps,
+      accountOf: (id, provider) => {
+        const account = conversations.find(id)?.account
+        return account?.provider === provider ? account.id : undefined
+      },
+      stays: (id, provider, account) => conversations.update(id, { account: { provider, id: account } }),
+    }),
+  ]
+}
 
 /** The abilities of an agent program; questions come from the sandbox's own tools. */
 const PROGRAM: Abilities = {
@@ -65,6 +69,8 @@ const agentPrograms = (host: Pick<Host, 'call' | 'serves' | 'place'>, vendor: Ac
       commands: [],
       abilities: () => PROGRAM,
       run: async function* (request, io) {
+        const closed = await closedByShield(host, id, request.conversationId)
+        if (closed !== undefined) return yield { kind: 'error', message: closed }
         const program = await programOf(host, name).catch((error: unknown) => Refusal.from(error))
         if (program instanceof Refusal) return yield { kind: 'error', message: program.message }
         yield* vendor(id, program, request, io)

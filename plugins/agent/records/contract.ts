@@ -43,6 +43,17 @@ export interface PastSession extends SessionRow {
   messages: TranscriptMessage[]
 }
 
+/** What a conversation sent to its model, once each. */
+export interface SentTexts {
+  provider: ProviderId
+  account?: string
+  /** This machine runs its models. */
+  local: boolean
+  requests: Count
+  /** In order; `before` is how many requests were made before the one that sent it first. */
+  texts: { text: string; before: Count }[]
+}
+
 /** What was recorded of conversations, on the board or off it; asked as the caller being served. */
 export interface SessionRecordCalls {
   /** A page of the records that the caller may read, of those that hold the words where there is a query. */
@@ -56,6 +67,9 @@ export interface SessionRecordCalls {
 
   /** One record with its rows: all, or with `limit` the last ones before index `before`. */
   'agent.record'(input: { id: string; limit?: Positive; before?: Count }): PastSession
+
+  /** What one conversation sent to its model: words, earlier answers, and results of tools. */
+  'agent.sent'(input: { id: string }): SentTexts
 
   /** Deletes the record of a discarded conversation for good, and returns its title. */
   'agent.forget'(input: { id: string }): { title: string & tags.MinLength<1> }

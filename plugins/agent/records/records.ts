@@ -11,7 +11,9 @@ import type { Conversations, RecordedConversation } from '../conversations/conve
 import type { RecordFiles } from '../conversations/record-files.js'
 import type { Search } from '../conversations/search.js'
 import type { Transcripts } from '../conversations/transcripts.js'
-import type { SessionRecordCalls, RecordPage, RecordPlace, PastSession, SessionRow } from './contract.js'
+import { nativeSessionOf, type NativeSessions } from '../providers/native/session.js'
+import type { SessionRecordCalls, RecordPage, RecordPlace, PastSession, SentTexts, SessionRow } from './contract.js'
+import { sentInRecord, sentInSession } from './sent-texts.js'
 
 /** The dependencies of records. */
 export interface RecordsDeps {
@@ -23,6 +25,9 @@ export interface RecordsDeps {
   readonly decisions: KeyedMutex
   readonly look: ViewOf
   readonly log: Pick<Log, 'error'>
+  readonly sessions: Pick<NativeSessions, 'read'>
+  /** Whether this machine runs the models of a provider. */
+  readonly local: (provider: string) => Promise<boolean>
   /** Deletes what a discarded conversation has besides its record. */
   readonly clear: (id: string) => Promise<void>
 }
@@ -75,6 +80,22 @@ export class Records {
       ...(await this.#row(recorded)),
       total,
       messages: withCheckpoints(messages, await anchors.byRun(id)),
+    }
+  }
+
+  /** What a conversation sent to its model. */
+  async sent(id: string, caller: Caller): Promise<SentTexts> {
+    const { conversations, local, sessions, transcripts } = this.#deps
+    const recorded = await this.#visible(id, caller)
+    assertReads(caller, recorded)
+    const { provider } = recorded
+    const account = conversations.find(id)?.account
+    const entries = await sessions.read(nativeSessionOf(id))
+    return {
+      provider,
+      ...(account?.provider === provider && { account: account.id }),
+      local: await local(provider),
+      ...(entries ? sentInSession(entries) : sentInRecord((await transcripts.page(id)).messages)),
     }
   }
 

@@ -1,6 +1,7 @@
 import type { Place } from '../../../sdk/index.js'
 import type { Masker } from '../../../sdk/node/access/masker.js'
 import { REDACTED, redacted } from '../../../sdk/node/access/redact.js'
+import { PhraseMatcher } from '../../../sdk/node/access/phrase-matcher.js'
 import type { Redaction } from '../contract.js'
 
 const REFERENCE = /\{\{secret:[^{}]{1,200}\}\}/g
@@ -13,6 +14,8 @@ const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, '
 /** What the texts of a conversation must not show. */
 export interface HiddenTexts {
   readonly masker: Masker
+  /** The tokens of the privacy shield, with the values that they stand for. */
+  readonly tokens?: readonly { readonly token: string; readonly value: string }[]
   readonly place: Pick<Place, 'workspace' | 'data' | 'publicPages' | 'previews'>
   /** Hosts of the sandbox, with their ports. */
   readonly hosts: readonly string[]
@@ -21,12 +24,14 @@ export interface HiddenTexts {
 /** Everything that leaves passes here: stored values, keys, folders and addresses of the sandbox are replaced. */
 export class Reduction {
   readonly #masker: Masker
+  readonly #shielded: PhraseMatcher<string>
   readonly #folders: RegExp
   readonly #addresses: RegExp
   readonly #counts = new Map<Redaction['kind'], number>()
 
-  constructor({ masker, place: { workspace, data, publicPages, previews }, hosts }: HiddenTexts) {
+  constructor({ masker, tokens = [], place: { workspace, data, publicPages, previews }, hosts }: HiddenTexts) {
     this.#masker = masker
+    this.#shielded = new PhraseMatcher(tokens.map(({ token, value }) => ({ text: value, id: token, wholeWord: true })))
     // A private copy is what the workspace is to its conversation.
     const copies = `(?:(?:\\/[\\w-]+)*?\\/checkouts\\/[\\w-]+)?`
     this.#folders = new RegExp(`(?:${literal(data)}${copies}|${literal(workspace)})(?![\\w.-])`, 'g')
@@ -39,7 +44,9 @@ export class Reduction {
 
   /** A text as it may leave. */
   text(given: string): string {
-    let text = this.#masker.mask(given.toWellFormed()).replace(REFERENCE, () => this.#counted('secret', REDACTED))
+    let text = this.#tokens(this.#masker.mask(given.toWellFormed())).replace(REFERENCE, () =>
+      this.#counted('secret', REDACTED),
+    )
     text = text.replace(this.#addresses, ADDRESS).replace(this.#folders, () => this.#counted('path', '~'))
     const before = countOf(text)
     text = redacted(text)
@@ -49,6 +56,18 @@ export class Reduction {
 
   get counts(): Redaction[] {
     return [...this.#counts].map(([kind, count]) => ({ kind, count }))
+  }
+
+  /** The text with tokens in place of the values that the privacy shield knows. */
+  #tokens(text: string): string {
+    let out = ''
+    let from = 0
+    for (const { start, end, id } of this.#shielded.places(text)) {
+      if (start < from) continue
+      out += text.slice(from, start) + this.#counted('shield', id)
+      from = end
+    }
+    return from === 0 ? text : out + text.slice(from)
   }
 
   #counted(kind: Redaction['kind'], instead: string): string {

@@ -33,13 +33,15 @@ export interface PageSnapshot {
 
 /** Makes the page of a conversation; the only way from a record to what leaves. */
 export const snapshotOf = async (
-  host: Pick<Host, 'call' | 'place'>,
+  host: Pick<Host, 'call' | 'serves' | 'place'>,
   secrets: CurrentMasker,
   { conversationId, detail, title: given }: SnapshotAsked,
   context: Context,
 ): Promise<PageSnapshot> => {
   const [{ masker }, hosts] = [await secrets.now(), await hostsOf(host)]
-  const reduction = new Reduction({ masker, place: host.place, hosts })
+  // While the tokens cannot be read nothing is shown: the values would be.
+  const known = (await host.serves('shield.known')) ? await host.call('shield.known', { conversationId }) : undefined
+  const reduction = new Reduction({ masker, place: host.place, hosts, ...(known && { tokens: known.tokens }) })
   const pictures = new PictureFiles(host.place.workspace)
   const pages: string[] = []
   let [messages, bytes, rows, title] = [0, 0, 0, given ?? '']

@@ -30,6 +30,7 @@ import {
   PUSH_POINTS,
   SECRETS_POINTS,
   SHARE_POINTS,
+  SHIELD_POINTS,
   SKILLS_POINTS,
   WORKSPACE_POINTS,
   GIT_POINTS,
@@ -67,6 +68,7 @@ export const reached = new Set<string>([
   ...PUSH_POINTS,
   ...SECRETS_POINTS,
   ...SHARE_POINTS,
+  ...SHIELD_POINTS,
   ...SKILLS_POINTS,
   ...WORKSPACE_POINTS,
 ])

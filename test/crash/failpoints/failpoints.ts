@@ -61,6 +61,8 @@ export const CAPABILITIES_POINTS: readonly string[] = ['capabilities.suggestion.
 
 export const SHARE_POINTS: readonly string[] = ['share.kept', 'share.removed', 'share.written']
 
+export const SHIELD_POINTS: readonly string[] = ['shield.policy.kept', 'shield.tokens.forgotten', 'shield.tokens.kept']
+
 export const SKILLS_POINTS: readonly string[] = ['skills.import.staged', 'skills.import.whole']
 
 export const WORKSPACE_POINTS: readonly string[] = [

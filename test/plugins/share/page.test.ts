@@ -43,9 +43,11 @@ t.test('addresses and folders of the sandbox, keys and values are replaced', asy
     previews: { host: '127.0.0.1', zone: 'https://previews.example.org' },
   }
   const masker = new Masker([{ name: 'KEY', value: 'correct-horse-battery' }])
-  const reduction = new Reduction({ masker, place, hosts: ['127.0.0.1:8787'] })
+  const tokens = [{ token: '[[EMAIL_1]]', value: 'jane@example.net' }]
+  const reduction = new Reduction({ masker, tokens, place, hosts: ['127.0.0.1:8787'] })
   for (const [given, left] of [
     ['see https://box.example.org/s/x-abc/?ticket=1 now', 'see [address] now'],
+    ['ask Jane@example.net, not xjane@example.net', 'ask [[EMAIL_1]], not xjane@example.net'],
     ['http://port-1.localhost:8788/a', '[address]'],
     ['https://port-3000-abc.previews.example.org/x', '[address]'],
     ['https://files.example.org/p/abc', '[address]'],
@@ -66,6 +68,7 @@ t.test('addresses and folders of the sandbox, keys and values are replaced', asy
       { kind: 'path', count: 2 },
       { kind: 'pattern', count: 1 },
       { kind: 'secret', count: 2 },
+      { kind: 'shield', count: 1 },
     ],
   )
 })

@@ -3,6 +3,7 @@ import type { CompletionCalls } from '../contract.js'
 import { leasedTarget } from './account-adapter.js'
 import { faultFrom, withoutSecrets, type ServerFault } from './faults.js'
 import type { StreamPart } from './model.js'
+import { ModelShield } from './model-shield.js'
 import { NativeOver } from './over.js'
 import type { NativeTarget } from './target.js'
 import { modelWire } from './wire.js'
@@ -82,7 +83,10 @@ const answerOf = async (
 ): Promise<string> => {
   const { model: id } = candidate
   const target = await targetOf(host, candidate)
-  const { model, options } = await modelWire(target, id, {}, undefined, target.send)
+  const wire = await modelWire(target, id, {}, undefined, target.send)
+  const { account, local } = target
+  const model = new ModelShield(host, { provider: candidate.provider, account, local }).over(wire.model)
+  const { options } = wire
   let fault: ServerFault | undefined
   let answered = false
   const startedAt = Date.now()

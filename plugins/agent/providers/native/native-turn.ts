@@ -8,6 +8,7 @@ import { ServerFault } from './faults.js'
 import { INSTRUCTIONS, SUMMARIZE } from './instructions.js'
 import { LiveSession } from './live-session.js'
 import type { ModelCall, ModelPrompt } from './model.js'
+import type { ModelShield, ShieldedProvider } from './model-shield.js'
 import type { AnswerLimits } from './model-fetch.js'
 import { failTurn, NativeOver } from './over.js'
 import { promptOf } from './prompt.js'
@@ -44,6 +45,8 @@ export interface NativeDeps {
   readonly admit?: (step: ModelStep) => Promise<{ ok: true } | { ok: false; message: string }>
   /** The system prompt, the same in every request of a conversation; left out: the sandbox's own. */
   readonly instructions?: (request: TurnRequest) => Promise<string>
+  /** What stands between the turn and its model; left out: nothing does. */
+  readonly shield?: (provider: ShieldedProvider) => ModelShield
   readonly again?: AskAgain
   readonly limits?: AnswerLimits
   readonly mostRounds?: number
@@ -72,6 +75,7 @@ export class NativeTurn {
   #tools: ModelCall['tools']
   #instructions = INSTRUCTIONS
   #wire: ModelWire | undefined
+  readonly #shield: ModelShield | undefined
 
   constructor(provider: ProviderId, target: NativeTarget, deps: NativeDeps, request: TurnRequest, io: TurnIo) {
     this.#provider = provider
@@ -81,6 +85,8 @@ export class NativeTurn {
     this.#io = io
     // The session of a subagent is never continued.
     const sessions = request.depth > 0 ? memorySessions() : deps.sessions
+    const { conversationId } = request
+    this.#shield = deps.shield?.({ conversationId, provider, account: target.account, local: target.local })
     this.#session = new LiveSession(nativeSessionOf(request.conversationId), sessions, request, io)
   }
 
@@ -107,7 +113,7 @@ export class NativeTurn {
       inputSchema: input,
     }))
     this.#instructions = instructions
-    this.#wire = wire
+    this.#wire = this.#shield ? { ...wire, model: this.#shield.over(wire.model) } : wire
     for (;;) {
       const calls = this.#session.openCalls
       if (calls.length > 0) {
@@ -125,6 +131,7 @@ export class NativeTurn {
   *end(): Generator<Frame> {
     yield* this.#spoken.close()
     yield* this.#usage()
+    yield* this.#shield?.notice() ?? []
   }
 
   /** The usage that no frame contains yet. */

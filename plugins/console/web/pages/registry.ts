@@ -332,6 +332,13 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./safety/safety-page.js')).SafetyPage,
   },
   {
+    name: 'privacy',
+    icon: 'key',
+    needs: 'shield.stats',
+    ...IN_LIST,
+    load: async () => (await import('./privacy/privacy-page.js')).PrivacyPage,
+  },
+  {
     name: 'skills',
     icon: 'skill',
     needs: 'skills.list',

@@ -158,6 +158,7 @@ export const engineOn = (
     copies: none,
     journal,
     log,
+    copied: async () => {},
   })
   const delivery = new MessageDelivery({
     engine,

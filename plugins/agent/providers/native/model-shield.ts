@@ -1,0 +1,124 @@
+import type { Host } from '../../../../sdk/index.js'
+import { TokenRestorer } from '../../../../sdk/node/access/token-restorer.js'
+import type { NoticeFrame } from '../../turn/frames/frames.js'
+import { ServerFault } from './faults.js'
+import type { ModelCall, ServerModel, StreamPart } from './model.js'
+import { requestTexts, withRequestTexts } from './request-texts.js'
+
+/** Where the requests of a shielded model go. */
+export interface ShieldedProvider {
+  /** Left out: a single question. */
+  readonly conversationId?: string
+  readonly provider: string
+  readonly account?: string | undefined
+  readonly local: boolean
+}
+
+const NO_ANSWER = 'the privacy shield does not answer, so nothing was sent'
+
+type Link = Pick<Host, 'call' | 'serves'>
+type Streamed = Awaited<ReturnType<ServerModel['doStream']>>
+
+/** Puts the privacy shield between a turn and its model: masks what leaves, restores what comes back. */
+export class ModelShield {
+  readonly #host: Link
+  readonly #about: ShieldedProvider
+  #counts: { [kind: string]: number } = {}
+
+  constructor(host: Link, about: ShieldedProvider) {
+    this.#host = host
+    this.#about = about
+  }
+
+  /** The model, asked through the shield. */
+  over(model: ServerModel): ServerModel {
+    return { doStream: call => this.#stream(model, call) }
+  }
+
+  /** What was masked in the turn, once. */
+  *notice(): Generator<NoticeFrame> {
+    const counts = this.#counts
+    this.#counts = {}
+    const total = Object.values(counts).reduce((sum, count) => sum + count, 0)
+    if (total === 0) return
+    const text = `the privacy shield masked ${total} ${total === 1 ? 'value' : 'values'} in what was sent`
+    yield { kind: 'notice', level: 'info', text, source: 'shield', counts }
+  }
+
+  async #stream(model: ServerModel, call: ModelCall): Promise<Streamed> {
+    if (!(await this.#host.serves('shield.outbound'))) return model.doStream(call)
+    const { account, ...about } = this.#about
+    const asked = { ...about, ...(account !== undefined && { account }), covered: true, ...requestTexts(call) }
+    const answer = await this.#host.call('shield.outbound', asked).catch(() => {
+      throw new ServerFault(NO_ANSWER)
+    })
+    if (answer.verdict === 'refused') throw new ServerFault(answer.message ?? 'the privacy shield refuses this request')
+    if (answer.verdict === 'sent' || !answer.texts) return model.doStream(call)
+    for (const [kind, count] of Object.entries(answer.counts ?? {}))
+      this.#counts[kind] = Math.max(this.#counts[kind] ?? 0, count)
+    const streamed = await model.doStream(withRequestTexts(call, answer.texts))
+    const values = new Map(answer.tokens?.map(({ token, value }) => [token, value]))
+    return { ...streamed, stream: streamed.stream.pipeThrough(this.#restoring(values)) }
+  }
+
+  #restoring(values: ReadonlyMap<string, string>): TransformStream<StreamPart, StreamPart> {
+    const all: TokenRestorer[] = []
+    const made = (): TokenRestorer => {
+      const restorer = new TokenRestorer(token => values.get(token))
+      all.push(restorer)
+      return restorer
+    }
+    type Delta = Extract<StreamPart, { type: 'text-delta' | 'reasoning-delta' }>
+    let open: { readonly last: Delta; readonly restorer: TokenRestorer } | undefined
+    const end = (out: TransformStreamDefaultController<StreamPart>): void => {
+      const delta = open?.restorer.end()
+      if (open && delta) out.enqueue({ type: open.last.type, id: open.last.id, delta })
+      open = undefined
+    }
+    return new TransformStream<StreamPart, StreamPart>({
+      transform: (part, out) => {
+        if (part.type === 'text-delta' || part.type === 'reasoning-delta') {
+          if (open?.last.type !== part.type || open.last.id !== part.id) end(out)
+          open = { last: part, restorer: open?.restorer ?? made() }
+          const delta = open.restorer.push(part.delta)
+          if (delta || part.providerMetadata) out.enqueue({ ...part, delta })
+          return
+        }
+        if (part.type !== 'raw' && part.type !== 'response-metadata') end(out)
+        out.enqueue(part.type === 'tool-call' ? { ...part, input: made().json(part.input) } : part)
+      },
+      flush: out => {
+        end(out)
+        this.#report(all)
+      },
+    })
+  }
+
+  #report(all: readonly TokenRestorer[]): void {
+    const { conversationId } = this.#about
+    if (conversationId === undefined) return
+    const restored: { [token: string]: number } = {}
+    for (const [token, count] of all.flatMap(each => [...each.restored]))
+      restored[token] = (restored[token] ?? 0) + count
+    const unrestored = all.reduce((sum, each) => sum + each.unrestored, 0)
+    if (Object.keys(restored).length + unrestored === 0) return
+    // The answer is whole without these counts.
+    void this.#host.call('shield.inbound', { conversationId, restored, unrestored }).catch(() => {})
+  }
+}
+
+/** Why a program whose requests do not pass the shield must not run; undefined: it may. */
+export const closedByShield = async (
+  host: Link,
+  provider: string,
+  conversationId: string,
+): Promise<string | undefined> => {
+  if (!(await host.serves('shield.outbound'))) return undefined
+  const asked = { conversationId, provider, local: false, covered: false, texts: [], binary: false }
+  try {
+    const { verdict, message } = await host.call('shield.outbound', asked)
+    return verdict === 'refused' ? (message ?? 'the privacy shield refuses this provider') : undefined
+  } catch {
+    return NO_ANSWER
+  }
+}
