@@ -36,10 +36,12 @@ export const detach = async (folder: string, withinMs: number, at?: 'once'): Pro
   )
   const late = Date.now() + withinMs
   for (;;) {
-    // davfs2 sends the last files after its mount is gone, and umount waits for that.
+    // Before the look: the mount may go between the look and the end of the program.
+    const ranOut = over || Date.now() > late
     const gone = !(await isMounted(folder))
+    // davfs2 sends the last files after its mount is gone, and umount waits for that.
     if (gone && (over || at)) return undefined
-    if (over || Date.now() > late) return gone ? undefined : said || 'it did not answer in time'
+    if (ranOut) return gone ? undefined : said || 'it did not answer in time'
     await Promise.race([ended, delay(LOOK_MS)])
   }
 }
