@@ -98,7 +98,10 @@ export class Accounts {
   /** The definition of a provider; refused where there is none. */
   async definition(provider: string): Promise<ProviderDefinition> {
     const { definition } = await this.#host.call('definitions.get', { provider })
-    return definition ?? refuse('not-found', `there is no provider ${provider.slice(0, 40)}: GET /providers lists them`)
+    return (
+      definition
+      ?? refuse('not-found', `there is no provider ${JSON.stringify(provider.slice(0, 40))}: GET /providers lists them`)
+    )
   }
 
   get(provider: string, id: string): StoredAccount {

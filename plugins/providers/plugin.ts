@@ -89,7 +89,8 @@ export const activate = async (host: Host): Promise<void> => {
   }
 
   const defined = (provider: string): ProviderDefinition =>
-    definitions.find(provider) ?? refuse('not-found', `there is no provider ${provider}: GET /providers lists them`)
+    definitions.find(provider)
+    ?? refuse('not-found', `there is no provider ${JSON.stringify(provider)}: GET /providers lists them`)
 
   /** Everything a turn can be asked to run on, each provider's models in its own order. */
   const choices = async (): Promise<Choice[]> =>

@@ -2,6 +2,8 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import type { BudgetScope } from './contract.js'
+import { writeFailure } from '../../sdk/node/files/disk.js'
+import { inTransaction } from '../../sdk/node/files/transaction.js'
 import { nanosOf, type LedgerLine } from './line.js'
 
 /** How far the index has come: everything before this journal, and so many lines of it. */
@@ -109,7 +111,7 @@ export class UsageIndex {
       collect(conversations, keys, sums)
       collect(days, keys.toSpliced(KEYS.indexOf('conversation'), 1), sums)
     }
-    this.#inOneStep(db => {
+    inTransaction(this.#db, db => {
       const [toDays, toConversations] = [db.prepare(addTo('days', SHORT)), db.prepare(addTo('conversations', WHOLE))]
       for (const row of days.values()) toDays.run(...row)
       for (const row of conversations.values()) toConversations.run(...row)
@@ -200,23 +202,11 @@ export class UsageIndex {
       }
     } catch (error) {
       db.close()
-      throw error
+      throw writeFailure(error)
     }
     db.close()
     this.reset()
     return this.#opened()
-  }
-
-  #inOneStep(work: (db: DatabaseSync) => void): void {
-    const db = this.#db
-    db.exec('begin immediate')
-    try {
-      work(db)
-      db.exec('commit')
-    } catch (error) {
-      db.exec('rollback')
-      throw error
-    }
   }
 }
 

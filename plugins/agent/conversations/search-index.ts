@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { inTransaction } from '../../../sdk/node/files/transaction.js'
 
 /** A message text and its speaker. */
 export interface Said {
@@ -58,7 +59,7 @@ export class SearchIndex {
 
   /** Adds the next lines of a record and updates its mark, in one transaction. */
   add(id: string, said: readonly Said[], { lines, tail }: IndexMark): void {
-    this.#inOneStep(db => {
+    inTransaction(this.#db, db => {
       const line = db.prepare('insert into lines (id, speaker, text) values (?, ?, ?)')
       const words = db.prepare('insert into said (rowid, text) values (?, ?)')
       for (const { speaker, text } of said) words.run(line.run(id, speaker, text).lastInsertRowid, text)
@@ -68,7 +69,7 @@ export class SearchIndex {
 
   /** Removes a conversation's words, also from the disk. */
   forget(id: string): void {
-    this.#inOneStep(db => {
+    inTransaction(this.#db, db => {
       db.prepare("insert into said (said, rowid, text) select 'delete', n, text from lines where id = ?").run(id)
       db.prepare('delete from lines where id = ?').run(id)
       db.prepare('delete from known where id = ?').run(id)
@@ -134,17 +135,5 @@ export class SearchIndex {
     const db = new DatabaseSync(this.#path)
     db.exec(`pragma synchronous = off; pragma secure_delete = on; begin; ${SCHEMA} commit`)
     return db
-  }
-
-  #inOneStep(work: (db: DatabaseSync) => void): void {
-    const db = this.#db
-    db.exec('begin immediate')
-    try {
-      work(db)
-      db.exec('commit')
-    } catch (error) {
-      db.exec('rollback')
-      throw error
-    }
   }
 }

@@ -11,8 +11,12 @@ const CLOSED = new Set(['EACCES', 'EPERM', 'EROFS'])
 
 const NO_ROOM = 'the disk is full and the change was not kept: free some space and try again'
 
+/** SQLite's own code of a full disk (https://sqlite.org/rescode.html#full), which Node's errors have as `errcode`. */
+const SQLITE_FULL = 13
+
 /** Whether a write failed for want of room. */
-export const isFull = (error: unknown): boolean => FULL.has(codeOf(error) ?? '')
+export const isFull = (error: unknown): boolean =>
+  FULL.has(codeOf(error) ?? '') || (error as { errcode?: number } | undefined)?.errcode === SQLITE_FULL
 
 /** Whether a write failed because nothing may be written there. */
 export const isClosed = (error: unknown): boolean => CLOSED.has(codeOf(error) ?? '')

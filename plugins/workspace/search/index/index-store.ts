@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
+import { inTransaction } from '../../../../sdk/node/files/transaction.js'
 import type { FileClass } from '../search-scope.js'
 import type { ParsedSource } from './parsed-source.js'
 
@@ -165,12 +166,9 @@ export class IndexStore {
 
   /** Changes several files in one step. */
   transaction(work: () => void): void {
-    this.#db.exec('BEGIN')
     try {
-      work()
-      this.#db.exec('COMMIT')
+      inTransaction(this.#db, work)
     } catch (error) {
-      this.#db.exec('ROLLBACK')
       this.#names.clear()
       this.#size = undefined
       throw error
