@@ -328,7 +328,7 @@ t.test('definitions, their catalogues and their models are given to other groups
     [{ provider: 'acme', model: 'swift2' }, 404, /does not offer the model swift2: it has swift-2, swift-2-mini$/],
     [{ provider: 'acme', model: 'zzz' }, 404, /it has swift-2$/],
     [{ provider: 'bare' }, 404, /offers no model/],
-    [{ provider: 'nobody' }, 404, /no provider nobody/],
+    [{ provider: 'nobody' }, 404, /no provider "nobody"/],
   ] as const)
     t.match(await refusalOf(() => ask('definitions.resolveModel', input)), { status, message })
 })
