@@ -191,6 +191,8 @@ t.test(
       env: listEnv(),
       onStart: pid => {
         sleeper = pid
+        // From here on it ends with the process that started it.
+        while (readFileSync(`/proc/${pid}/comm`, 'utf8') !== 'sleep\n');
         const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
         process.kill(Number(stat.slice(stat.lastIndexOf(') ')).split(' ')[2]), 'SIGKILL')
       },
