@@ -1,16 +1,14 @@
 import { join } from 'node:path'
-import { Worker } from 'node:worker_threads'
 import { Refusal, refuse, type Context, type Host } from '../../../sdk/index.js'
+import { inThread } from '../../../sdk/node/concurrency/in-thread.js'
 import type { ShieldPolicy, ShieldReplay } from '../contract.js'
 import type { StoredSecrets } from '../gateway/stored-secrets.js'
 import { trustUnder } from '../gateway/trust.js'
 import type { ReplayedPolicies, SentConversation } from './replay-policies.js'
 
 const WORKER = 'plugins/shield/replay/shield-replay-worker.js'
-const MOST_MEMORY_MB = 768
 const MOST_CHARACTERS = 20 * 1024 * 1024
 const LONGEST_MS = 60_000
-const GRACE_MS = 5_000
 const USUAL = 20
 
 /** What is replayed. */
@@ -47,7 +45,7 @@ export const replayPast = async (
   }
   const longestMs = Math.max(1, Math.round(until - performance.now()))
   const asked: ReplayedPolicies = { given, saved, stored: phrases, conversations, more, longestMs }
-  return inThread(host.place.root, asked, host.signal)
+  return inThread(join(host.place.root, WORKER), { data: asked, signal: host.signal })
 }
 
 const newest = async (host: Pick<Host, 'call' | 'serves'>, context: Context): Promise<string[]> => {
@@ -63,25 +61,4 @@ const sentOf = async (host: Pick<Host, 'call' | 'serves'>, id: string, context: 
     if (Refusal.from(error).reason === 'not-found') return missing()
     throw error
   })
-}
-
-const inThread = async (root: string, asked: ReplayedPolicies, signal: AbortSignal): Promise<ShieldReplay> => {
-  const worker = new Worker(join(root, WORKER), {
-    workerData: asked,
-    env: {},
-    execArgv: [],
-    resourceLimits: { maxOldGenerationSizeMb: MOST_MEMORY_MB },
-  })
-  const stop = AbortSignal.any([signal, AbortSignal.timeout(asked.longestMs + GRACE_MS)])
-  const end = () => void worker.terminate()
-  stop.addEventListener('abort', end, { once: true })
-  try {
-    return await new Promise<ShieldReplay>((resolve, reject) => {
-      worker.once('message', resolve).once('error', reject)
-      worker.once('exit', () => reject(new Error('the replay was ended before it was done')))
-    })
-  } finally {
-    stop.removeEventListener('abort', end)
-    await worker.terminate()
-  }
 }
