@@ -47,11 +47,17 @@ export class ModelShield {
 
   async #stream(model: ServerModel, call: ModelCall): Promise<Streamed> {
     if (!(await this.#host.serves('shield.outbound'))) return model.doStream(call)
-    const { account, ...about } = this.#about
-    const asked = { ...about, ...(account !== undefined && { account }), covered: true, ...requestTexts(call) }
-    const answer = await this.#host.call('shield.outbound', asked).catch(() => {
+    const { conversationId, provider, account, local } = this.#about
+    const to = { provider, local, ...(account !== undefined && { account }) }
+    const silent = (): never => {
       throw new ServerFault(NO_ANSWER)
-    })
+    }
+    // The texts of a whole conversation are not collected for a shield that is off.
+    const { enabled } = await this.#host.call('shield.trustOf', to).catch(silent)
+    if (!enabled) return model.doStream(call)
+    const about = { ...to, ...(conversationId !== undefined && { conversationId }) }
+    const asked = { ...about, covered: true, ...requestTexts(call) }
+    const answer = await this.#host.call('shield.outbound', asked).catch(silent)
     if (answer.verdict === 'refused') throw new ServerFault(answer.message ?? 'the privacy shield refuses this request')
     if (answer.verdict === 'sent' || !answer.texts) return model.doStream(call)
     for (const [kind, count] of Object.entries(answer.counts ?? {}))
