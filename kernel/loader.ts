@@ -1,7 +1,14 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LimitSettings, ModelSettings, PreviewPlace, PublicPlace, PushSettings, WallGrants } from '../sdk/host.js'
-import type { Deployment } from './config/deployment.js'
+import type {
+  LimitSettings,
+  ModelSettings,
+  MountSettings,
+  PreviewPlace,
+  PublicPlace,
+  PushSettings,
+  WallGrants,
+} from '../sdk/host.js'
 import { Group } from './group.js'
 import { parseManifest, type PluginManifest } from './manifest.js'
 import { inOrder, levelsOf } from './permissions.js'
@@ -30,7 +37,7 @@ export interface LoadOptions {
   /** Where notifications may be sent. */
   readonly push?: PushSettings
   /** Where shares of other machines are mounted. */
-  readonly mounts?: Exclude<Deployment['mounts'], undefined>
+  readonly mounts?: MountSettings
   /** Load only these groups; default: all. */
   readonly only?: readonly string[]
   /** Groups that each run in a separate process. */

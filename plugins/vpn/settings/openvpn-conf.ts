@@ -105,7 +105,7 @@ export const openvpnConf = (text: string, only?: readonly string[]): OpenvpnConf
       if (open.name !== 'connection' || take(raw, line)) open.lines.push(raw)
     } else if (tag !== '' && !slash) {
       if (tag !== 'connection' && !FILES.has(tag))
-        wrong(line, `<${tag.slice(0, 40)}> is no content that the sandbox passes to openvpn`)
+        wrong(line, `the sandbox does not pass a block <${tag.slice(0, 40)}> to openvpn`)
       if (tag !== 'connection') inlined.add(tag)
       open = { name: tag, line, lines: [] }
     } else if (take(raw, line)) kept.push(raw)

@@ -25,7 +25,7 @@ t.test('tokens are restored in every spelling that models make of them', async t
   t.equal(byCharacter('x [[BIRTH_DATE_1]] y'), 'x 12 May 1980 y')
 })
 
-t.test('what is no token of ours stays, and is listed if it reads as one', async t => {
+t.test('a token that the shield did not give stays as it is, and is listed', async t => {
   const stream = restorer()
   const text = '[[EMAIL_2]] [EMAIL_1] [[x]] [a](b) [[[ \\ % %5 [[EMAIL'
   t.equal(stream.whole(text), text)

@@ -111,7 +111,7 @@ t.test('tunnels that are not dialled', async t => {
         /auth-user-pass names a file/,
       ],
       [openvpn(`${OPENVPN}auth-user-pass\n`), /username: expected a value/],
-      [openvpn(`${OPENVPN}<plugin>\nx\n</plugin>\n`), /line 8: <plugin> is no content/],
+      [openvpn(`${OPENVPN}<plugin>\nx\n</plugin>\n`), /line 8: the sandbox does not pass a block <plugin>/],
       [openvpn(`${OPENVPN}remote "x\n`), /line 8: expected each quote to be closed/],
       [openvpn(`${OPENVPN}<key>\nx\n`), /line 8: <key> is not closed/],
       [openvpn('client\n'), /expected a line with remote/],
