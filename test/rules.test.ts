@@ -152,7 +152,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
     return {
       values: [
         WEB_PAGELESS.test(file) ? WEB_PAGELESS : WEB,
-        /^sdk\/(?:client|refusal|route-pattern|page|unapproved-digest)\.ts$/,
+        /^sdk\/(?:client|refusal|route-pattern|page|unapproved-digest|log-line)\.ts$/,
         WEB_PAGELESS.test(file) ? /^(?:@preact\/signals-core|marked|@lezer\/[\w-]+)$/ : WEB_LIBRARIES,
       ],
       types: [/^sdk\/(?!node\/)/, CONTRACTS, WEB],
@@ -162,7 +162,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
     return {
       values: [
         new RegExp(`^${own}`),
-        /^sdk\/index\.ts$/,
+        /^sdk\/(?:index|log-line)\.ts$/,
         /^sdk\/node\//,
         /^node:/,
         ...libraries.map(name => new RegExp(`^${name}$`)),
@@ -201,7 +201,7 @@ const importBreaches = (
 /** Files that browsers load and that import what browsers lack. */
 const browserBreaches = (sources: readonly Source[]): string[] => {
   const byName = new Map(sources.map(source => [source.file, source]))
-  return ['contract', 'refusal', 'client', 'api', 'page', 'route-pattern'].flatMap(name => {
+  return ['contract', 'refusal', 'client', 'api', 'page', 'route-pattern', 'log-line'].flatMap(name => {
     const seen = new Set([`sdk/${name}.ts`])
     const bad: string[] = []
     for (const file of seen) {

@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { logHead } from '../../sdk/log-line.js'
 import { redacted } from '../../sdk/node/access/redact.js'
 
 const MOST_A_RUN = 20
@@ -197,7 +198,7 @@ const lastLines = (path: string, pid: number): string => {
     return bytes
       .toString('utf8')
       .split('\n')
-      .filter(line => line.includes(`"pid":${pid}`))
+      .filter(line => logHead(line)?.pid === pid)
       .slice(-LAST_LINES)
       .join('\n')
   } catch {

@@ -1,4 +1,5 @@
 import { pino, type Logger } from 'pino'
+import type { StructuredLine } from '../../sdk/log-line.js'
 import { inWords, safeLine } from '../../sdk/node/logs/line.js'
 
 export type { Logger }
@@ -17,7 +18,7 @@ export const createLog = (
     {
       level: json || keep ? 'info' : 'warn',
       base: { pid: process.pid },
-      messageKey: 'message',
+      messageKey: 'message' satisfies keyof StructuredLine,
       timestamp: () => `,"at":${Date.now()}`,
       formatters: { level: level => ({ level }) },
     },

@@ -1,8 +1,7 @@
 import { join } from 'node:path'
 import { CrashReports } from './crash-reports.js'
+import { logHead } from '../../sdk/log-line.js'
 import { RotatingFile } from '../../sdk/node/logs/rotating-file.js'
-
-const OF_GROUP = /^\{"level":"\w+","at":\d+,"pid":\d+,"group":"([a-z][a-z0-9-]{0,60})"/
 
 /**
  * The logs of one run of the daemon, below a folder: one file with all lines, one for each group, and crash reports.
@@ -23,7 +22,7 @@ export class RunLogs {
   /** Writes a line to its files; returns immediately and never throws. */
   readonly keep = (line: string): void => {
     this.#daemon.write(line)
-    const group = OF_GROUP.exec(line)?.[1]
+    const group = logHead(line)?.group
     if (group === undefined) return
     const known = this.#groups.get(group) ?? new RotatingFile(join(this.#folder, 'plugins', `${group}.log`))
     this.#groups.set(group, known)

@@ -1,9 +1,9 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
+import type { LogLevel } from '../../sdk/log-line.js'
 import type { Count, Millis } from '../../sdk/types.js'
 
 export type LogKind = 'daemon' | 'plugin' | 'terminal' | 'run' | 'crash'
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 /** A log's path inside the folder of the logs, as `GET /logs` gives it. */
 export type LogName = string & tags.MinLength<1> & tags.MaxLength<300>
 type Offset = number & tags.Type<'uint64'>

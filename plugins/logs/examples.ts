@@ -1,7 +1,11 @@
 import type { Examples } from '../../sdk/contract.js'
+import { logLine } from '../../sdk/log-line.js'
 import type { LogsCalls } from './contract.js'
 
 const NAME = 'daemon.log'
+const HEAD = { at: 1795384992552, pid: 4711 }
+const GONE = { level: 'warn', ...HEAD, group: 'agent', message: 'a repository of a conversation is gone' } as const
+const READY = { level: 'info', ...HEAD, message: 'ready' } as const
 
 /** One use of each call. */
 export const examples = (): Examples<LogsCalls> => ({
@@ -14,7 +18,7 @@ export const examples = (): Examples<LogsCalls> => ({
     output: {
       name: NAME,
       sizeBytes: 20480,
-      text: '{"level":40,"msg":"a repository of a conversation is gone"}\n',
+      text: logLine(GONE),
       offset: 18211,
       truncated: false,
     },
@@ -22,7 +26,7 @@ export const examples = (): Examples<LogsCalls> => ({
   'GET /logs/follow': {
     input: { name: NAME, from: 20480 },
     output: {
-      message: { offset: 20480, text: '{"level":30,"msg":"ready"}', level: 'info', at: 1795384992552 },
+      message: { offset: 20480, text: logLine(READY).trimEnd(), level: READY.level, at: READY.at },
       done: { reason: 'removed' },
     },
   },

@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises'
-import type { LogLevel, LogWindow } from './contract.js'
+import type { LogLevel } from '../../sdk/log-line.js'
+import type { LogWindow } from './contract.js'
 import { CUT, isGrave } from './line.js'
 
 const USUAL = 64 * 1024

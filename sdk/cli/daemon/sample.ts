@@ -8,6 +8,7 @@ import { daemonAt, findDaemon, type Running } from './daemon.js'
 import { ended, startDaemonProcess } from './daemon-process.js'
 import { landWork, showDiff } from '../verbs/fleet.js'
 import { followRun } from '../follow/follow.js'
+import { isAtLeast, readLogLine } from '../../log-line.js'
 import { loginLink } from '../verbs/access/login.js'
 import { SELF } from '../terminal/own-name.js'
 import { answerWords } from '../follow/card-lines.js'
@@ -18,8 +19,6 @@ import { EXIT, CommandFailure, type Terminal } from '../verb.js'
 import { say, write } from '../terminal/write.js'
 
 const PATIENCE_MS = 5000
-/** Log lines below this level are not shown (pino's number for warnings). */
-const WARNING = 40
 
 /** Runs a daemon on the sample workspace, demonstrates one turn, and runs until it is stopped. */
 export const startSample = async (terminal: Terminal, flags: readonly string[]): Promise<number> => {
@@ -74,9 +73,11 @@ const shownLogs = (terminal: Terminal, child: ChildProcess): { ready(): void; re
   const lines = createInterface({ input: child.stderr! })
   let ready = false
   lines.on('line', line => {
-    const { level, msg } = parsed(line)
-    if (typeof level !== 'number') return void say(terminal, `${plain(line)}\n`)
-    if (level >= WARNING) say(terminal, `${ready ? 'the daemon logs: ' : 'sandbox: '}${plain(String(msg))}\n`)
+    const logged = readLogLine(line)
+    if (!logged) return void say(terminal, `${plain(line)}\n`)
+    const { level, group, message } = logged
+    const words = plain(ready ? `the daemon logs: ${group ? `${group}: ` : ''}${message}` : `sandbox: ${message}`)
+    if (isAtLeast(level, 'warn')) say(terminal, `${words}\n`)
   })
   return {
     ready: () => {

@@ -1,12 +1,13 @@
-import type { LogFile, LogLevel } from '../../../plugins/logs/contract.js'
+import type { LogFile } from '../../../plugins/logs/contract.js'
 import type { Client } from '../../client.js'
+import { fieldsInWords, LOG_LEVELS, readLogLine, type LogLevel } from '../../log-line.js'
 import { connected } from '../daemon/connection.js'
 import { SELF } from '../terminal/own-name.js'
 import { ago, columns, jsonLine, oneLine, type Styles, stylesOf } from '../terminal/text.js'
 import { CONNECTION, EXIT, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 import { write } from '../terminal/write.js'
 
-const LEVELS: readonly string[] = ['debug', 'info', 'warn', 'error'] satisfies LogLevel[]
+const LEVELS: readonly string[] = LOG_LEVELS
 const KIB = 1024
 
 /** Lists the logs, shows one, or follows it. */
@@ -100,27 +101,16 @@ const follow = async (terminal: Terminal, given: GivenArguments, client: Client,
   return EXIT.ok
 }
 
-interface Structured {
-  readonly level: string
-  readonly at: number
-  readonly message: string
-  readonly group?: string
-}
-
 /** Formats a log line: time, level, group, message and further fields. */
 const lineOf =
   (given: GivenArguments, { dim, red, yellow, bold }: Styles) =>
   (text: string): string => {
-    const structured = given.on('json') ? undefined : parsed(text)
+    const structured = given.on('json') ? undefined : readLogLine(text)
     if (!structured) return `${oneLine(text)}\n`
-    const { level, at, message, group, pid, err, ...rest } = structured as Structured & {
-      pid?: unknown
-      err?: { stack?: string }
-    }
-    const colour = level === 'error' || level === 'fatal' ? red : level === 'warn' ? yellow : (word: string) => word
-    const more = Object.entries(rest)
-      .map(([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-      .join('')
+    const { level, at, message, group, pid: _, err, ...rest } = structured
+    const colour = level === 'error' ? red : level === 'warn' ? yellow : (word: string) => word
+    const fields = fieldsInWords(rest)
+    const more = fields && ` ${fields}`
     const stack = err?.stack
       ? `\n${err.stack
           .split('\n')
@@ -132,17 +122,3 @@ const lineOf =
     const words = `${oneLine(message)}${dim(oneLine(more))}`
     return `${time} ${colour(oneLine(level).padEnd(5))} ${from}${words}${stack}\n`
   }
-
-const parsed = (text: string): Structured | undefined => {
-  try {
-    const value = JSON.parse(text) as Partial<Structured>
-    return typeof value.level === 'string'
-      && typeof value.at === 'number'
-      && Number.isFinite(new Date(value.at).getTime())
-      && typeof value.message === 'string'
-      ? (value as Structured)
-      : undefined
-  } catch {
-    return undefined
-  }
-}

@@ -1,19 +1,22 @@
 import type { Log } from '../../host.js'
+import { isAtLeast, logHead, readLogLine } from '../../log-line.js'
 import { redactedJson, visible } from '../access/redact.js'
 import { withoutStored } from '../access/stored-values.js'
-
-const WORTH_SAYING = /^\{"level":"(?:warn|error|fatal)"/
 
 /** Makes a log line safe to store: without credentials and terminal control characters. */
 export const safeLine = (line: string): string => visible(redactedJson(withoutStored(line)))
 
+const isGrave = (line: string): boolean => isAtLeast(logHead(line)?.level ?? 'debug', 'warn')
+
 /** Formats a warning or error as text; empty for other levels. */
 export const inWords = (line: string): string => {
-  if (!WORTH_SAYING.test(line)) return ''
-  const { level, message, group, err, error, stack } = JSON.parse(line) as { [key: string]: unknown }
-  const detail = (err as { stack?: string } | undefined)?.stack ?? stack ?? error
+  if (!isGrave(line)) return ''
+  const found = readLogLine(line)
+  if (!found) return ''
+  const { level, message, group, err, error, stack } = found
+  const detail = err?.stack ?? stack ?? error
   // A line break in a message must not forge a log line.
-  const words = String(message).replaceAll('\n', '\\n')
+  const words = message.replaceAll('\n', '\\n')
   const more = detail ? `\n${detail}`.replaceAll('\n', '\n  ') : ''
   return visible(`${level === 'warn' ? 'warning' : 'error'}: ${group ? `${group}: ` : ''}${words}${more}\n`)
 }

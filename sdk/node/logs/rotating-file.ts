@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { logLine } from '../../log-line.js'
 import { codeOf } from '../files/paths.js'
 
 const MIB = 1024 * 1024
@@ -140,4 +141,4 @@ export class RotatingFile {
 export const older = (path: string, age: number): string => (age === 0 ? path : `${path}.${age}`)
 
 const lostLine = (lines: number, why: string): string =>
-  `${JSON.stringify({ level: 'warn', at: Date.now(), message: 'lines of this log were lost', lines, why })}\n`
+  logLine({ level: 'warn', at: Date.now(), message: 'lines of this log were lost', lines, why })

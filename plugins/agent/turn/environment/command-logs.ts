@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setImmediate as tick } from 'node:timers/promises'
+import { logLine } from '../../../../sdk/log-line.js'
 import { safeLine } from '../../../../sdk/node/logs/line.js'
 import { RotatingFile } from '../../../../sdk/node/logs/rotating-file.js'
 import { codeOf } from '../../../../sdk/node/files/paths.js'
@@ -137,7 +138,7 @@ export class CommandLogs {
 }
 
 const lineOf = (level: 'info' | 'warn', at: number, message: string, fields: object): string =>
-  `${safeLine(JSON.stringify({ level, at, message, ...fields }))}\n`
+  safeLine(logLine({ level, at, message, ...fields }))
 
 const start = (text: string): string =>
   text.length > MOST_COMMAND ? `${text.slice(0, MOST_COMMAND).toWellFormed()}…` : text.toWellFormed()

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals-core'
-import type { LogLevel } from '../../../logs/contract.js'
+import type { LogLevel } from '../../../../sdk/log-line.js'
 import { Refusal } from '../../../../sdk/refusal.js'
 import { askDaemon, faultSentence } from './api.js'
 import { shownLogLine, withLines, type ShownLogLine } from './log-lines.js'

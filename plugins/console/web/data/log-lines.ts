@@ -1,4 +1,4 @@
-import type { LogLevel } from '../../../logs/contract.js'
+import { fieldsInWords, readLogLine, type LogLevel } from '../../../../sdk/log-line.js'
 
 /** One line of a log as a page shows it. */
 export interface ShownLogLine {
@@ -13,35 +13,13 @@ export interface ShownLogLine {
 /** The number of lines that a page of a log keeps; older ones are read again on demand. */
 export const MOST_LINES = 5_000
 
-const LEVELS: { readonly [level: string]: LogLevel } = {
-  trace: 'debug',
-  debug: 'debug',
-  info: 'info',
-  warn: 'warn',
-  error: 'error',
-  fatal: 'error',
-}
-
 /** A line of a log: a structured one as its message with the rest behind it, any other as it is. */
 export const shownLogLine = (key: string, line: string): ShownLogLine => {
-  if (!line.startsWith('{')) return { key, text: line }
-  try {
-    const { level, at, message, pid: _, ...rest } = JSON.parse(line) as { [name: string]: unknown }
-    if (typeof message !== 'string') return { key, text: line }
-    const grave = typeof level === 'string' ? LEVELS[level] : undefined
-    const more = Object.entries(rest)
-      .map(([name, value]) => `${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`)
-      .join(' ')
-    return {
-      key,
-      text: message,
-      ...(grave && { level: grave }),
-      ...(typeof at === 'number' && { at }),
-      ...(more && { more }),
-    }
-  } catch {
-    return { key, text: line }
-  }
+  const structured = readLogLine(line)
+  if (!structured) return { key, text: line }
+  const { level, at, message, pid: _, ...rest } = structured
+  const more = fieldsInWords(rest)
+  return { key, text: message, level, at, ...(more && { more }) }
 }
 
 /** The lines of a window of a log. */

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { logLine, type LogLevel } from '../../../../sdk/log-line.js'
 import { safeLine } from '../../../../sdk/node/logs/line.js'
 import { RotatingFile } from '../../../../sdk/node/logs/rotating-file.js'
 import type { HostHandlers } from '../operations.js'
@@ -6,8 +7,6 @@ import type { HostHandlers } from '../operations.js'
 const MIB = 1024 * 1024
 const MOST_TEXT = 4000
 const MOST_FIELDS = 4000
-
-type Level = 'debug' | 'info' | 'warn' | 'error'
 
 /** The log files of extensions, `plugins/extension-<id>.log`, each with a limit on its size. */
 export class ExtensionLogs {
@@ -18,12 +17,12 @@ export class ExtensionLogs {
     this.#folder = folder
   }
 
-  write(id: string, level: Level, message: string, fields?: object): void {
+  write(id: string, level: LogLevel, message: string, fields?: object): void {
     const file =
       this.#files.get(id)
       ?? new RotatingFile(join(this.#folder, 'plugins', `extension-${id}.log`), { most: 2 * MIB, backlog: MIB / 4 })
     this.#files.set(id, file)
-    file.write(`${safeLine(lineOf(level, message, fields))}\n`)
+    file.write(safeLine(lineOf(level, message, fields)))
   }
 
   async close(): Promise<void> {
@@ -31,15 +30,15 @@ export class ExtensionLogs {
   }
 }
 
-const lineOf = (level: Level, message: string, fields: object = {}): string => {
+const lineOf = (level: LogLevel, message: string, fields: object = {}): string => {
   const head = { level, at: Date.now(), message: message.slice(0, MOST_TEXT) }
   try {
-    const line = JSON.stringify({ ...fields, ...head })
+    const line = logLine({ ...fields, ...head })
     if (line.length <= MOST_TEXT + MOST_FIELDS) return line
   } catch {
     // Too deeply nested fields are left out.
   }
-  return JSON.stringify(head)
+  return logLine(head)
 }
 
 /** The operation that logs. */

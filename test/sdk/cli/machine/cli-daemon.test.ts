@@ -250,6 +250,7 @@ t.test('the sample shows a turn, its diff and its landing, answers its own quest
     sample.out(),
     /\$ sandbox diff c-\S+\nA sandbox-demo\.md .*\$ sandbox land c-\S+\nlanded: 1 file is in the workspace/s,
   )
+  t.notMatch(sample.out() + sample.err(), /^\{/m, 'no line of the log as it is stored')
   t.notMatch(sample.out(), /#login=|\u001b/, 'no login link and no colours if the output is not a terminal')
   t.equal((await sandbox(['agents'], { env })).code, 0, 'a second terminal finds it')
   const workspace = join(state, 'sandbox', 'sample', 'workspace')

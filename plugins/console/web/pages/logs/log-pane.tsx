@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { LogLevel } from '../../../../logs/contract.js'
+import type { LogLevel } from '../../../../../sdk/log-line.js'
 import { askDaemon } from '../../data/api.js'
 import { LogFeed } from '../../data/log-feed.js'
 import { shownLogLines, withLines, type ShownLogLine } from '../../data/log-lines.js'
