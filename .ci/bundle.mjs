@@ -1,30 +1,44 @@
 import { build } from 'esbuild'
-import { chmodSync, globSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, globSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 
 /** Native parts of bundled libraries, which do without them. */
 const OPTIONAL = ['cpu-features', '*.node']
 
+/** Native modules, WebAssembly and programs, and what is large and only used when it is asked for. */
+export const EXTERNAL = [
+  'sqlite3',
+  '@lydell/node-pty',
+  '@ast-grep/napi',
+  '@vscode/ripgrep',
+  '@vscode/tree-sitter-wasm',
+  'web-tree-sitter',
+  'isomorphic-git',
+  'officeparser',
+  'playwright-core',
+]
+
 /** What is started by its path, or loaded by one that is put together when the program runs. */
 const ENTRIES = [
-  'kernel/main.js',
-  'sdk/cli.js',
-  'sdk/child.js',
-  'sdk/node/programs/runner-child.js',
-  'sdk/node/network/inside-child.js',
-  'plugins/agent/providers/script-agent.js',
-  'plugins/agent/tool-server/bridge.js',
-  'plugins/capabilities/ssh/relay-child.js',
-  'plugins/chores/scans/scan-child.js',
-  'plugins/workspace/derived/derive-child.js',
-  'plugins/safety/replay/replay-worker.js',
-  'plugins/shield/replay/shield-replay-worker.js',
-  'plugins/workspace/search/index/index-worker.js',
-  'plugins/workspace/search/shape-child.js',
-  'openapi/document.js',
-  'openapi/reference.js',
-  'openapi/shapes.js',
+  'kernel/main',
+  'sdk/cli',
+  'sdk/child',
+  'sdk/node/programs/runner-child',
+  'sdk/node/network/inside-child',
+  'plugins/agent/providers/script-agent',
+  'plugins/agent/tool-server/bridge',
+  'plugins/capabilities/ssh/relay-child',
+  'plugins/chores/scans/scan-child',
+  'plugins/workspace/derived/derive-child',
+  'plugins/safety/replay/replay-worker',
+  'plugins/shield/replay/shield-replay-worker',
+  'plugins/workspace/search/index/index-worker',
+  'plugins/workspace/search/shape-child',
+  'openapi/describe-build',
+  'openapi/document',
+  'openapi/reference',
+  'openapi/shapes',
 ]
 
 const IMPORT = /^import (?:(\w+)(?:, )?)?(?:\* as (\w+)|\{([^}]*)\})? ?from ['"]([\w:/]+)['"];?$/gm
@@ -77,58 +91,66 @@ const withoutRequire = {
     }),
 }
 
+/** The text that typia made of some sources. */
+const compiled = made => ({
+  name: 'compiled',
+  setup: ({ onLoad }) =>
+    onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      const contents = made.get(relative('.', path))
+      return contents && { contents, loader: 'js', resolveDir: dirname(path) }
+    }),
+})
+
+/** The compiler's settings that matter here; those of types name files that cannot be bundled. */
+const SETTINGS = { compilerOptions: { target: 'es2023', verbatimModuleSyntax: true } }
+
 /**
- * Few files start quicker than many: every program of a built folder with its libraries, parts that several share in
- * `chunks/`.
+ * Few files start quicker than many: every program of the sources in `from`, or of a built folder, with its libraries,
+ * parts that several share in `chunks/`. `made` has what typia made of the sources that ask it.
  */
-export const bundle = async folder => {
-  await build({
-    entryPoints: [...ENTRIES, ...globSync('plugins/*/plugin.js', { cwd: folder })].map(name => join(folder, name)),
-    outbase: folder,
-    outdir: join(folder, 'bundle'),
-    chunkNames: 'chunks/[name]-[hash]',
-    bundle: true,
-    splitting: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    logLevel: 'warning',
-    // Native modules, WebAssembly and programs, and what is large and only used when it is asked for.
-    external: [
-      'sqlite3',
-      '@lydell/node-pty',
-      '@ast-grep/napi',
-      '@vscode/ripgrep',
-      '@vscode/tree-sitter-wasm',
-      'web-tree-sitter',
-      'isomorphic-git',
-      'officeparser',
-      'playwright-core',
-      ...OPTIONAL,
-    ],
-    plugins: [mediaTypes, builtin, withoutRequire],
-    metafile: true,
-    banner: { js: REQUIRE.trim() },
-  })
-  // What authors and other programs import; browsers load some of it, which have nothing that is built into Node.
-  await build({
-    entryPoints: ['extension', 'client', 'page', 'testing'].map(name => join(folder, 'sdk', `${name}.js`)),
-    outdir: join(folder, 'bundle/sdk'),
+export const bundle = async (from, out, made = new Map()) => {
+  // Names of what is bundled change with what is in it: old ones would stay for ever. Pages have a step of their own.
+  for (const old of globSync(`${out}/*`, { exclude: [`${out}/console`] })) rmSync(old, { recursive: true, force: true })
+  const ending = existsSync(join(from, 'kernel/main.ts')) ? 'ts' : 'js'
+  const at = name => join(from, `${name}.${ending}`)
+  const common = {
     bundle: true,
     format: 'esm',
     platform: 'node',
-    target: 'es2023',
     logLevel: 'warning',
-  })
-  // One file, because nothing else of the program is visible where it runs.
-  await build({
-    entryPoints: [join(folder, 'sdk/node/extension/runner.js')],
-    outfile: join(folder, 'bundle/sdk/node/extension/runner.js'),
-    bundle: true,
-    format: 'esm',
-    platform: 'node',
-    target: 'node24',
-    logLevel: 'warning',
-  })
-  chmodSync(join(folder, 'bundle/sdk/cli.js'), 0o755)
+    tsconfigRaw: SETTINGS,
+  }
+  const plugins = globSync(`plugins/*/plugin.${ending}`, { cwd: from }).map(name => name.slice(0, -3))
+  await Promise.all([
+    build({
+      ...common,
+      entryPoints: [...ENTRIES, ...plugins].map(at),
+      outbase: from,
+      outdir: out,
+      chunkNames: 'chunks/[name]-[hash]',
+      splitting: true,
+      target: 'node24',
+      external: [...EXTERNAL, ...OPTIONAL],
+      plugins: [mediaTypes, builtin, compiled(made), withoutRequire],
+      metafile: true,
+      banner: { js: REQUIRE.trim() },
+    }),
+    // What authors and other programs import; browsers load some of it, which have nothing that is built into Node.
+    build({
+      ...common,
+      entryPoints: ['extension', 'client', 'page', 'testing'].map(name => at(`sdk/${name}`)),
+      outdir: join(out, 'sdk'),
+      target: 'es2023',
+      plugins: [compiled(made)],
+    }),
+    // One file, because nothing else of the program is visible where it runs.
+    build({
+      ...common,
+      entryPoints: [at('sdk/node/extension/runner')],
+      outfile: join(out, 'sdk/node/extension/runner.js'),
+      target: 'node24',
+      plugins: [compiled(made)],
+    }),
+  ])
+  chmodSync(join(out, 'sdk/cli.js'), 0o755)
 }

@@ -3,13 +3,12 @@ import { dirname, join, posix } from 'node:path'
 import { node } from './node.mjs'
 
 const TYPES = 'dist/types'
-const STATE = 'dist/.tsbuildinfo-types'
+const STATE = 'dist/.types.tsbuildinfo'
 /** Limits are checked by the daemon: for the compiler of an author they are nothing. */
 const TAGS = 'typia.d.ts'
 
 /** Writes the types of the package's programs, so that they need no other package. */
-export const buildTypes = async anew => {
-  if (anew) for (const path of [TYPES, STATE]) rmSync(path, { recursive: true, force: true })
+export const buildTypes = async () => {
   await node('node_modules/typescript/bin/tsc', '-p', 'sdk', '--incremental', '--tsBuildInfoFile', STATE)
   mkdirSync(TYPES, { recursive: true })
   const names = new Set()

@@ -57,7 +57,7 @@ const passes = name =>
  */
 const plant = async (file, text, bundled) => {
   writeFileSync(join(scratch, 'dist', file), text)
-  if (bundled) await bundle(join(scratch, 'dist'))
+  if (bundled) await bundle(join(scratch, 'dist'), join(scratch, 'dist/bundle'))
 }
 
 const seconds = since => `${((performance.now() - since) / 1000).toFixed(0)} s`
