@@ -622,7 +622,7 @@ obeyed('the kernel is small, and no file is long', sizeBreaches(code))
 obeyed(
   `no line is wider than ${WIDTH} columns`,
   widthBreaches(
-    [...code, ...tests, ...(await load('{.ci,test}/**/*.mjs'))].filter(
+    [...code, ...tests, ...(await load('{.ci,.ci/peers,test/**}/*.mjs'))].filter(
       ({ file }) => !file.startsWith('test/fixtures/'),
     ),
   ),

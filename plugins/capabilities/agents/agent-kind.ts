@@ -11,6 +11,8 @@ import { commandWords, variablesOf } from './words.js'
 
 /** How long a program that answered counts as one that would answer again. */
 const TRUSTED_MS = 300_000
+/** How long a program may start for nobody but a list of connections. */
+const PROBE_MS = 300_000
 
 const text = (config: ShownConfig, field: string): string => String(config[field] ?? '')
 
@@ -30,15 +32,28 @@ export const runtimeOf = (entry: OpenEntry, label: string): AgentRuntime => {
 /** Agent programs that speak the Agent Client Protocol. */
 export const agentKind = (place: Pick<Place, 'workspace' | 'data' | 'hidden' | 'grants'>): KindHandler => {
   const answered = new Map<string, number>()
-  const meet = async (entry: OpenEntry, signal: AbortSignal) => {
+  const probing = new Map<string, AbortController>()
+  const meet = async (entry: OpenEntry, signal: AbortSignal, waits?: (how: string) => void) => {
     const program = programOf(entry)
     await assertInstalled(place, program)
-    const greeting = await greet(await programBehindWall(place, program), { program: program.program, signal })
+    const given = { program: program.program, signal, ...(waits && { waits }) }
+    const greeting = await greet(await programBehindWall(place, program), given)
     answered.set(entry.id, Date.now())
     return greeting
   }
+  const probe = async (entry: OpenEntry, signal: AbortSignal): Promise<void> => {
+    const stop = new AbortController()
+    probing.set(entry.id, stop)
+    try {
+      await meet(entry, AbortSignal.any([signal, stop.signal, AbortSignal.timeout(PROBE_MS)]))
+    } finally {
+      if (probing.get(entry.id) === stop) probing.delete(entry.id)
+    }
+  }
   return {
     kind: 'agent',
+    // As long as the program shows life.
+    applyMs: Infinity,
     secretFields: () => ['env'],
     mainSecret: () => 'env',
     destination: config => JSON.stringify([text(config, 'command'), text(config, 'loginCommand')]),
@@ -52,7 +67,8 @@ export const agentKind = (place: Pick<Place, 'workspace' | 'data' | 'hidden' | '
       const isNew = (await stat(programHome(place.data, entry.id)).catch(() => undefined)) === undefined
       report(`starting ${program} behind the wall`)
       if (isNew) report('it has a home folder of its own, in which its sign-ins stay')
-      const { name, version, signIns } = await meet(entry, signal)
+      const waits = (how: string) => report(`${program} has not answered ${how}; removing ${entry.id} ends the attempt`)
+      const { name, version, signIns } = await meet(entry, signal, waits)
       const called = name === undefined ? program : `${name}${version === undefined ? '' : ` ${version}`}`
       report(`${called} speaks the Agent Client Protocol`)
       if (signIns.length > 0) report(`it signs in with: ${signIns.join(', ')}`)
@@ -62,9 +78,11 @@ export const agentKind = (place: Pick<Place, 'workspace' | 'data' | 'hidden' | '
       try {
         const recent = Date.now() - (answered.get(entry.id) ?? 0) < TRUSTED_MS
         if (recent && !thorough) await assertInstalled(place, programOf(entry))
-        else await meet(entry, signal)
+        else await probe(entry, signal)
         return activeStatus()
       } catch (error) {
+        if ((error as Error).name === 'TimeoutError')
+          return failingStatus(`it works, but has not answered within ${PROBE_MS / 60_000} minutes`, 'starting')
         if (!(error instanceof Refusal)) throw error
         return failingStatus(error.message, error.reason === 'missing-program' ? 'missing-program' : 'crashed')
       }
@@ -72,6 +90,7 @@ export const agentKind = (place: Pick<Place, 'workspace' | 'data' | 'hidden' | '
     recorded: async ({ id }) => void answered.set(id, Date.now()),
     forget: async id => {
       answered.delete(id)
+      probing.get(id)?.abort()
       await rm(programHome(place.data, id), { recursive: true, force: true })
     },
     rename: async (id, to) => {

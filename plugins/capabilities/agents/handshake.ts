@@ -1,13 +1,14 @@
 import type { AnyMessage, InitializeResponse } from '@agentclientprotocol/sdk'
 import { once } from 'node:events'
+import { watchLife } from '../../../sdk/node/programs/life.js'
 import { linesWithin, NotTheProtocol, PipedProcess, quotedLine } from '../../../sdk/node/programs/piped-process.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
 import { refuse } from '../../../sdk/index.js'
 
 /** What a program may write before it has answered. */
 const MOST_BYTES = 1024 * 1024
-/** How long it may take to start and answer. */
-const PATIENCE_MS = 30_000
+/** When it is said what is waited for, and how long the program may show no sign of life, in ms. */
+const TIMES = { slowMs: 10_000, quietMs: 60_000 }
 
 /** What an agent program says of itself. */
 export interface AgentGreeting {
@@ -22,14 +23,32 @@ export interface AgentGreeting {
 /**
  * Starts an agent program, agrees with it on the protocol, and ends it with everything it started.
  *
+ * It may take as long as the program shows life; `waits` is called with how it is while it takes long.
+ *
  * @throws A refusal `dependency` that says what it did instead, and what to do.
  */
 export const greet = async (
   command: Walled,
-  { program, signal, patienceMs = PATIENCE_MS }: { program: string; signal: AbortSignal; patienceMs?: number },
+  {
+    program,
+    signal,
+    waits,
+    times = TIMES,
+  }: { program: string; signal: AbortSignal; waits?: (how: string) => void; times?: typeof TIMES },
 ): Promise<AgentGreeting> => {
-  const process = new PipedProcess(command)
-  const over = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)])
+  signal.throwIfAborted()
+  const process = new PipedProcess(command, 'own')
+  const quiet = new AbortController()
+  let silent = ''
+  const seen = watchLife(process, {
+    ...times,
+    waits,
+    quiet: how => {
+      silent = `has not answered, and ${how}`
+      quiet.abort()
+    },
+  })
+  const over = AbortSignal.any([signal, quiet.signal])
   try {
     const answer = await initialized(process, over)
     const { protocolVersion, agentInfo, agentCapabilities, authMethods } = answer
@@ -48,11 +67,10 @@ export const greet = async (
     }
   } catch (error) {
     signal.throwIfAborted()
-    const how = over.aborted
-      ? `did not answer within ${patienceMs / 1000} s of its start`
-      : await reasonOf(error, process)
+    const how = silent || (await reasonOf(error, process))
     return refuse('dependency', sentenceOf(program, how, process.errors), { cause: error })
   } finally {
+    seen()
     await process.end('at once')
   }
 }

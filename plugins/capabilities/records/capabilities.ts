@@ -3,7 +3,15 @@ import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { CapabilityGiven, CapabilityRecord } from '../contract.js'
 import { CapabilityFile, RESERVED, VAULTED } from './capability-file.js'
-import { connect, applyPlanOf, ApplySteps, UNFINISHED, type ConnectingDeps, type ApplyPlan } from './connecting.js'
+import {
+  connect,
+  applyPlanOf,
+  ApplySteps,
+  UNFINISHED,
+  type ApplyPlan,
+  type ConnectingDeps,
+  type ConnectWatch,
+} from './connecting.js'
 import type { ApplyFrame, Capability, CapabilityStatus, CapabilitySummary, ShownConfig } from './contract.js'
 import { Entries, type RecordedEntry } from './entries.js'
 import type { ForwardedKind } from './forwards.js'
@@ -25,6 +33,12 @@ const personasNaming = async (
 ): Promise<{ readonly id: string; readonly capabilities: readonly string[] }[]> =>
   (await host.serves('personas.naming')) ? (await host.call('personas.naming')).personas : []
 
+/** A change of a connection that is under way; one with `stop` may be stopped. */
+interface Change {
+  readonly over: Promise<void>
+  readonly stop?: AbortController
+}
+
 /** Everything that is connected, and what may be done with it. */
 export class Capabilities {
   readonly entries: Entries
@@ -32,7 +46,7 @@ export class Capabilities {
   readonly #host: Deps
   readonly #kinds: Kinds
   readonly #file: CapabilityFile
-  readonly #busy = new Set<string>()
+  readonly #busy = new Map<string, Change>()
   readonly #puts = new KeyedMutex()
   readonly #statuses = new Statuses(id => this.#publish(id))
 
@@ -109,7 +123,8 @@ export class Capabilities {
     const forward = kinds.forwards.get(kind)
     const handler = kinds.handlers.get(kind)
     if (!handler && !forward) refuse('unprocessable', unserved(kind, kinds))
-    const release = this.#take(id)
+    const stop = new AbortController()
+    const release = this.#take(id, stop)
     try {
       const before = await this.entries.find(id)
       if (before && before.kind !== kind) refuse('conflict', `${id} is a connection of kind ${before.kind} already`)
@@ -117,7 +132,10 @@ export class Capabilities {
       const config = given.config as ShownConfig
       const work = forward
         ? this.#forwarded(forward, { id, kind, config }, steps)
-        : this.#connected(await applyPlanOf(this.#deps, { id, config }, handler!, before), caller.actor, steps.report)
+        : this.#connected(await applyPlanOf(this.#deps, { id, config }, handler!, before), caller.actor, {
+            report: steps.report,
+            stop: stop.signal,
+          })
       void work.finally(release).then(
         status => steps.finish(id, status),
         error => steps.fail(error),
@@ -139,11 +157,11 @@ export class Capabilities {
     return status
   }
 
-  async #connected(plan: ApplyPlan, actor: string, report: (message: string) => void): Promise<CapabilityStatus> {
+  async #connected(plan: ApplyPlan, actor: string, watch: ConnectWatch): Promise<CapabilityStatus> {
     const { before, handler, entry } = plan
     const { id } = entry
     try {
-      const status = await connect(this.#deps, plan, report)
+      const status = await connect(this.#deps, plan, watch)
       this.#statuses.forget(id)
       this.#statuses.set(id, status)
       this.#connectedNow(id, handler.kind)
@@ -156,6 +174,12 @@ export class Capabilities {
   }
 
   async remove(id: string, { caller }: Pick<Context, 'caller'>): Promise<Ok> {
+    const change = this.#busy.get(id)
+    if (change?.stop) {
+      change.stop.abort()
+      await change.over
+      if (!(await this.entries.find(id))) return { ok: true }
+    }
     const release = this.#take(id)
     try {
       const entry = await this.entries.get(id)
@@ -229,7 +253,8 @@ export class Capabilities {
     { id, value, field }: { id: string; value: string; field?: string },
     { caller }: Pick<Context, 'caller'>,
   ): Promise<Ok> {
-    const release = this.#take(id)
+    const stop = new AbortController()
+    const release = this.#take(id, stop)
     try {
       const before = await this.entries.get(id)
       const { handler, kind } = before
@@ -245,7 +270,7 @@ export class Capabilities {
       const kept = Object.fromEntries(others.map(one => [one, VAULTED]))
       const config = { ...before.config, ...kept, [name]: value }
       const plan = await applyPlanOf(this.#deps, { id, config }, handler, before)
-      const status = await connect(this.#deps, plan, () => {})
+      const status = await connect(this.#deps, plan, { report: () => {}, stop: stop.signal })
       this.#statuses.set(id, status)
       this.#connectedNow(id, kind)
       await this.#record('capability.secret', { id, kind, field: name }, caller.actor)
@@ -331,10 +356,14 @@ export class Capabilities {
   }
 
   /** One change of a connection at a time: a second one is refused. */
-  #take(id: string): () => void {
+  #take(id: string, stop?: AbortController): () => void {
     if (this.#busy.has(id)) refuse('conflict', `${id} is being connected or changed: wait until that is done`)
-    this.#busy.add(id)
-    return () => void this.#busy.delete(id)
+    const { promise: over, resolve } = Promise.withResolvers<void>()
+    this.#busy.set(id, { over, ...(stop && { stop }) })
+    return () => {
+      this.#busy.delete(id)
+      resolve()
+    }
   }
 
   #connectedNow(id: string, kind: string): void {

@@ -25,6 +25,12 @@ export interface ConnectingDeps {
   readonly signal: AbortSignal
 }
 
+/** Who connects hears of each step, and can stop it until it is recorded. */
+export interface ConnectWatch {
+  readonly report: (message: string) => void
+  readonly stop: AbortSignal
+}
+
 /** Under which a start finds what a connection that is not in the file may have left. */
 export const UNFINISHED = 'unfinished/'
 
@@ -78,14 +84,16 @@ const kept = async (vault: Vault, id: string, field: string, before: RecordedEnt
 export const connect = async (
   deps: ConnectingDeps,
   plan: ApplyPlan,
-  report: (message: string) => void,
+  { report, stop }: ConnectWatch,
 ): Promise<CapabilityStatus> => {
   const { entry, handler, before } = plan
   const { id } = entry
   if (!before) await deps.store.set(UNFINISHED + id, { kind: handler.kind })
   try {
-    const over = AbortSignal.any([deps.signal, AbortSignal.timeout(applyMs(handler))])
+    const ms = applyMs(handler)
+    const over = AbortSignal.any([deps.signal, stop, ...(ms === Infinity ? [] : [AbortSignal.timeout(ms)])])
     const status = await handler.apply(entry, message => report(masked(message, entry.secrets)), over)
+    stop.throwIfAborted()
     await keep(deps, plan)
     await handler.recorded?.(entry)
     return status
@@ -94,6 +102,7 @@ export const connect = async (
       await handler.forget?.(id).catch(failed => deps.log.warn('removing files failed', { id, error: String(failed) }))
       await deps.store.delete(UNFINISHED + id)
     }
+    if (stop.aborted) throw new Refusal('dependency', `connecting ${id} was stopped, and nothing was kept`)
     throw sentence(error, plan)
   }
 }

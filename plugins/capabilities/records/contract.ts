@@ -209,8 +209,9 @@ export interface RecordCalls {
   /**
    * Connect something, or change the connection of that id, and watch each step.
    *
-   * It is recorded once it works; until then nothing is kept of it. Closing the stream does not stop it. A failure of
-   * the other side ends the stream with `error`.
+   * It is recorded once it works; until then nothing is kept of it. Closing the stream does not stop it; removing the
+   * connection does. A failure of the other side ends the stream with `error`. An agent program may take as long as it
+   * shows life: the stream says what it waits for.
    *
    * - 400: the config does not fit the kind or its card
    * - 404: no such card
@@ -225,8 +226,10 @@ export interface RecordCalls {
   /**
    * Disconnect: its programs end, its secrets, files and record are removed.
    *
+   * This also stops an attempt to connect it, of which nothing is kept.
+   *
    * - 404: no such connection
-   * - 409: it is being connected or changed
+   * - 409: it is being renamed or removed
    * - 424: the file of connections could not be read or written
    * - 503: the store of secrets is locked
    */

@@ -12,7 +12,7 @@ export interface KindHandler {
   readonly kind: string
   /** The largest value of a secret field in characters, 65536 unless set. */
   readonly largestSecret?: number
-  /** How long connecting may take in ms, 60000 unless set. */
+  /** How long connecting may take in ms, 60000 unless set; Infinity: the kind itself ends what goes on and on. */
   readonly applyMs?: number
   /** The fields whose values are secrets. */
   secretFields(config: ShownConfig): readonly string[]

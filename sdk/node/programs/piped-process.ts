@@ -1,15 +1,16 @@
 import { spawn, type ChildProcess, type StdioOptions } from 'node:child_process'
+import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { codeOf } from '../files/paths.js'
 import type { Walled } from '../wall/wall.js'
-import { lowerPriority } from './priority.js'
+import { lowerFamily, lowerPriority } from './priority.js'
 import { killWalled, signalGroup } from './run-here.js'
 
 const MOST_ERRORS = 2000
 const GRACE_MS = 2000
 const NEWLINE = 10
 
-type Piped = ChildProcess & { readonly stdout: Readable; readonly stderr: Readable }
+type Piped = ChildProcess & { readonly stdout: Socket; readonly stderr: Socket }
 
 /** A program used through its standard input and output, in its own process group. */
 export class PipedProcess {
@@ -25,13 +26,13 @@ export class PipedProcess {
   readonly ended: Promise<string>
 
   /**
-   * @param priority `own`: it keeps the priority of this process; default: a lower one.
+   * @param priority `own`: it keeps the priority of this process, until `lower` is called; default: a lower one.
    * @param file The descriptor of an open file that it reads as its input; default: what is written to `input`.
    */
   constructor({ program, args, env, cwd, enforced, limits }: Walled, priority?: 'own', file?: number) {
     this.#walled = enforced
     const stdio = [file ?? 'pipe', 'pipe', 'pipe'] satisfies StdioOptions
-    // Node types the streams of such a list as perhaps missing; these two are pipes.
+    // Node types the streams of such a list as perhaps missing, and as plain streams; these two are pipes.
     this.#child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio }) as Piped
     if (this.#child.pid !== undefined && !priority) lowerPriority(this.#child.pid)
     const { stdin, stderr } = this.#child
@@ -67,6 +68,16 @@ export class PipedProcess {
 
   get output(): Readable {
     return this.#child.stdout
+  }
+
+  /** How many bytes of its output and its standard error were read. */
+  get bytesRead(): number {
+    return this.#child.stdout.bytesRead + this.#child.stderr.bytesRead
+  }
+
+  /** Gives it the lower priority from now on. */
+  lower(): void {
+    if (this.pid !== undefined) lowerFamily(this.pid)
   }
 
   /** Whether it has ended. */

@@ -1,6 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { greet } from '../../../plugins/capabilities/agents/handshake.js'
+import { listEnv } from '../../../sdk/node/programs/run.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { root } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
@@ -82,4 +84,48 @@ t.test('a program that does not do its part is one sentence, and nothing is kept
   t.same((await daemon.client.call('GET /capabilities')).capabilities, [])
   t.notOk(existsSync(join(daemon.workspace, '.sandbox/config/capabilities.json')))
   t.same(readdirSync(join(daemon.data, 'homes/programs')), [])
+})
+
+const BUSY = '#!/bin/sh\nwhile :; do :; done\n'
+
+t.test('removing a connection stops an attempt to connect it, of which nothing is kept', async t => {
+  const { daemon } = await capabilitiesDaemon(t)
+  const { client } = daemon
+  const command = program(daemon, 'busy', BUSY)
+  const steps = (await client.call('POST /capabilities', { id: 'busy', kind: 'agent', config: { command } }))[
+    Symbol.asyncIterator
+  ]()
+  t.match((await steps.next()).value, { kind: 'log', message: /starting/ })
+  t.same(await client.call('DELETE /capabilities/{id}', { id: 'busy' }), { ok: true })
+  t.match(
+    await refusalOf(async () => {
+      while (!(await steps.next()).done) continue
+    }),
+    { message: 'connecting busy was stopped, and nothing was kept' },
+  )
+  t.same((await client.call('GET /capabilities')).capabilities, [])
+  t.same(readdirSync(join(daemon.data, 'homes/programs')), [])
+})
+
+t.test('a handshake may take as long as the program shows life, and says what it waits for', async t => {
+  const { daemon } = await capabilitiesDaemon(t)
+  const answer = `read line; echo '{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":1}}'; sleep 9`
+  const times = { slowMs: 300, quietMs: 1000 }
+  const meet = async (text: string) => {
+    const heard: string[] = []
+    const { signal } = new AbortController()
+    const command = { program: program(daemon, 'slow', text), args: [], env: listEnv(), cwd: '/', enforced: false }
+    const given = { program: 'slow', signal, waits: (how: string) => void heard.push(how), times }
+    const greeting = await greet(command, given).catch((error: Error) => error.message)
+    return { greeting, heard }
+  }
+  const lives = 'for n in 1 2 3 4 5 6 7 8 9; do echo unpacking >&2; sleep 0.3; done'
+  const works = `end=$(($(date +%s) + 4)); while [ $(date +%s) -lt $end ]; do :; done`
+  for (const slow of [lives, works]) {
+    const { greeting, heard } = await meet(`#!/bin/sh\n${slow}\n${answer}\n`)
+    t.match(greeting, { loadsSessions: false }, slow)
+    t.match(heard[0], /^after .* s, and has (?:used|shown no) /)
+  }
+  const { greeting } = await meet('#!/bin/sh\nexec sleep 60\n')
+  t.match(greeting, /^slow has not answered, and showed no sign of life for 1 s: .*; expected an agent program/)
 })

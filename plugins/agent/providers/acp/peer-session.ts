@@ -4,7 +4,7 @@ import { promptUsageOf, sessionOf, sessionOptionsOf, type ProgramSession, type P
 import { CannotShare, Crashed } from './crashed.js'
 import { Declined } from './declined.js'
 import { fieldsOf } from './outside.js'
-import type { PeerPatience, PeerTurn } from './peer-turn.js'
+import type { PeerPatience, PeerTurn, WaitNews } from './peer-turn.js'
 import { modelOf, pluginsOf, settingPlan, type SettingPlan, type WantedOptions } from './session-options.js'
 
 /** What a session needs of its program. */
@@ -18,12 +18,16 @@ export interface SessionOwner {
   readonly shared: boolean
   /** Whether it serves other conversations. */
   others(than: PeerSession): boolean
+  /** Whether it answers the prompt of another conversation. */
+  prompts(besides: PeerSession): boolean
   /** Whether another conversation has the session with this id. */
   isTaken(id: string, by: PeerSession): boolean
   /** The answer to a request, unless the program is lost first. */
   ask<T>(request: Promise<T>, by: PeerSession): Promise<T>
   /** Ends the program because of this session; `how` continues a sentence that begins with its name. */
   fail(how: string, by: PeerSession): void
+  /** Ends the program when it shows no sign of life, until the returned function is called; `undone` as for `fail`. */
+  watch(undone: string, by: PeerSession, waits: WaitNews | undefined): () => void
   /** Called when the session has begun to serve a turn. */
   serving(): void
   onOutput(listener: (piece: string) => void): () => void
@@ -63,13 +67,13 @@ export class PeerSession {
     return this.#turn
   }
 
-  get over(): boolean {
-    return this.#owner.over
+  /** Whether it answers a prompt. */
+  get prompted(): boolean {
+    return this.#prompted
   }
 
-  /** After this time a turn says that it waits for the session. */
-  get slowMs(): number {
-    return this.#owner.patience.slowMs
+  get over(): boolean {
+    return this.#owner.over
   }
 
   /** The process of its program. */
@@ -103,11 +107,10 @@ export class PeerSession {
     return this.#session && modelOf(this.#session)
   }
 
-  /** The answer to a request that should be quick; a stop does not wait for it. */
-  async #soon<T>(request: Promise<T>, what: string, signal: AbortSignal): Promise<T> {
-    const { patience, shared } = this.#owner
-    const { sessionMs } = patience
-    const late = setTimeout(() => this.#owner.fail(`${what} within ${sessionMs / 1000} s`, this), sessionMs)
+  /** The answer to a request, as long as the program shows life; a stop does not wait for it. */
+  async #soon<T>(request: Promise<T>, undone: string, signal: AbortSignal, waits?: WaitNews): Promise<T> {
+    const { shared } = this.#owner
+    const seen = this.#owner.prompts(this) ? this.#limit(undone) : this.#owner.watch(undone, this, waits)
     const stopped = Promise.withResolvers<never>()
     stopped.promise.catch(() => {})
     // A process of other conversations too goes on, without this session.
@@ -117,9 +120,16 @@ export class PeerSession {
     try {
       return await Promise.race([this.#owner.ask(request, this), stopped.promise])
     } finally {
-      clearTimeout(late)
+      seen()
       signal.removeEventListener('abort', stop)
     }
+  }
+
+  /** What the program does for others looks like life of this session. */
+  #limit(undone: string): () => void {
+    const { sessionMs } = this.#owner.patience
+    const late = setTimeout(() => this.#owner.fail(`${undone} within ${sessionMs / 1000} s`, this), sessionMs)
+    return () => clearTimeout(late)
   }
 
   /** Loads the previous session if possible, otherwise opens a new one; returns whether it was loaded. */
@@ -128,11 +138,12 @@ export class PeerSession {
     before: string | undefined,
     mcpServers: readonly McpServer[],
     signal: AbortSignal,
+    waits?: WaitNews,
   ): Promise<boolean> {
     if (this.#session && this.#session.id === before) return true
     this.opening = true
     try {
-      return await this.#open(cwd, before, mcpServers, signal)
+      return await this.#open(cwd, before, mcpServers, signal, waits)
     } finally {
       this.opening = false
     }
@@ -143,12 +154,15 @@ export class PeerSession {
     before: string | undefined,
     mcpServers: readonly McpServer[],
     signal: AbortSignal,
+    waits?: WaitNews,
   ): Promise<boolean> {
     const { agent, shared } = this.#owner
     const place = { cwd, mcpServers: [...mcpServers], ...pluginsOf(this.#agentFolders) }
-    if (before !== undefined && this.loadsSessions && (await this.#load(place, before, signal))) return true
+    if (before !== undefined && this.loadsSessions && (await this.#load(place, before, signal, waits))) return true
     try {
-      const opened = sessionOf(await this.#soon(agent.request('session/new', place), 'opened no session', signal))
+      const opened = sessionOf(
+        await this.#soon(agent.request('session/new', place), 'has not opened a session', signal, waits),
+      )
       this.#session = this.#alone(opened)
     } catch (error) {
       if (shared && !signal.aborted && this.#owner.others(this)) throw new CannotShare(String(error), { cause: error })
@@ -167,6 +181,7 @@ export class PeerSession {
     place: { cwd: string; mcpServers: McpServer[] },
     sessionId: string,
     signal: AbortSignal,
+    waits: WaitNews | undefined,
   ): Promise<boolean> {
     if (this.#owner.isTaken(sessionId, this)) return false
     this.#loading = sessionId
@@ -174,8 +189,9 @@ export class PeerSession {
       const { agent } = this.#owner
       const answer = await this.#soon(
         agent.request('session/load', { ...place, sessionId }),
-        'loaded no session',
+        'has not loaded its session',
         signal,
+        waits,
       )
       this.#session = { id: sessionId, ...sessionOptionsOf(answer) }
       return true
@@ -198,7 +214,7 @@ export class PeerSession {
           ? this.#owner.agent.request('session/set_mode', { sessionId: session.id, modeId: value })
           : this.#owner.agent.request('session/set_config_option', { sessionId: session.id, configId: option, value })
       try {
-        this.#changed(option, value, await this.#soon(set, `set no ${what}`, signal))
+        this.#changed(option, value, await this.#soon(set, `has not set the ${what}`, signal))
       } catch (error) {
         if (error instanceof Crashed) throw error
         missing.add(what)

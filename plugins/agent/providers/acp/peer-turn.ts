@@ -28,20 +28,24 @@ export interface PeerTurn extends PeerAbilities {
   bug(error: unknown): void
 }
 
+/** Called while something of a program takes long, with what it has not done and how it is. */
+export type WaitNews = (how: string) => void
+
 /** Time limits for a program, in ms. */
 export interface PeerPatience {
-  readonly startMs: number
   /** After this time a turn says what it waits for. */
   readonly slowMs: number
-  /** Longer, because a first session may unpack and index files. */
+  /** How long a program that starts or opens a session may show no sign of life. */
+  readonly quietMs: number
+  /** How long a program may open a session beside others; afterwards the turn goes on in a process of its own. */
   readonly sessionMs: number
   readonly silenceMs: number
   readonly cancelMs: number
 }
 
 export const PATIENCE: PeerPatience = {
-  startMs: 15_000,
-  slowMs: 5_000,
+  slowMs: 10_000,
+  quietMs: 60_000,
   sessionMs: 60_000,
   silenceMs: 600_000,
   cancelMs: 5_000,

@@ -1,11 +1,12 @@
 import type { ClientConnection, ClientContext, InitializeResponse } from '@agentclientprotocol/sdk'
+import { watchLife } from '../../../../sdk/node/programs/life.js'
 import { NotTheProtocol, PipedProcess } from '../../../../sdk/node/programs/piped-process.js'
 import type { Walled } from '../../../../sdk/node/wall/wall.js'
-import { Crashed, Displaced } from './crashed.js'
+import { Crashed, Displaced, Silent } from './crashed.js'
 import { Declined } from './declined.js'
 import { fieldsOf } from './outside.js'
 import { noTurn, PeerSession, type SessionOwner } from './peer-session.js'
-import type { PeerPatience, PeerTurn } from './peer-turn.js'
+import type { PeerPatience, PeerTurn, WaitNews } from './peer-turn.js'
 import { wire } from './wire.js'
 
 const IDLE_BYTES = 8 * 1024 * 1024
@@ -16,6 +17,8 @@ export interface PeerUse {
   readonly shared: boolean
   /** Called when it has to be ended because of one of its sessions. */
   readonly forced?: () => void
+  /** Called while its start takes long, with how it is. */
+  readonly waits?: WaitNews
 }
 
 /** One agent program, its connection and its sessions. */
@@ -35,7 +38,8 @@ export class AgentPeer implements SessionOwner {
   private constructor(command: Walled, patience: PeerPatience, use: PeerUse) {
     this.patience = patience
     this.#use = use
-    this.#process = new PipedProcess(command)
+    // Others wait for its start; its turns run at a lower priority.
+    this.#process = new PipedProcess(command, 'own')
     this.#process.onErrors = piece => {
       for (const listener of this.#listeners) listener(piece)
     }
@@ -45,11 +49,13 @@ export class AgentPeer implements SessionOwner {
 
   /** Starts a program and initializes the protocol. */
   static async start(command: Walled, patience: PeerPatience, signal: AbortSignal, use: PeerUse): Promise<AgentPeer> {
+    signal.throwIfAborted()
     const peer = new AgentPeer(command, patience, use)
     const stop = () => void peer.end()
     signal.addEventListener('abort', stop, { once: true })
     try {
       await peer.#initialize()
+      peer.#process.lower()
       return peer
     } catch (error) {
       await peer.end()
@@ -98,6 +104,10 @@ export class AgentPeer implements SessionOwner {
     return [...this.#sessions].some(session => session !== than)
   }
 
+  prompts(besides: PeerSession): boolean {
+    return [...this.#sessions].some(session => session !== besides && session.prompted)
+  }
+
   isTaken(id: string, by: PeerSession): boolean {
     return [...this.#sessions].some(session => session !== by && session.sessionId === id)
   }
@@ -134,6 +144,19 @@ export class AgentPeer implements SessionOwner {
   #addressed(params: unknown): PeerSession | undefined {
     const { sessionId } = fieldsOf(params)
     return [...this.#sessions].find(session => session.sessionId !== undefined && session.sessionId === sessionId)
+  }
+
+  watch(undone: string, by: PeerSession | undefined, waits: WaitNews | undefined): () => void {
+    const { slowMs, quietMs } = this.patience
+    return watchLife(this.#process, {
+      slowMs,
+      quietMs,
+      waits: waits && (how => waits(`${undone} ${how}`)),
+      quiet: how => {
+        if (by) this.#use.forced?.()
+        this.#fail(`${undone}, and ${how}`, by, Silent)
+      },
+    })
   }
 
   async #initialize(): Promise<void> {
@@ -197,8 +220,7 @@ export class AgentPeer implements SessionOwner {
       )
     const { signal, closed } = this.#connection
     void closed.then(() => this.#closed(signal.reason))
-    const { startMs } = this.patience
-    const late = setTimeout(() => this.#fail(`did not answer within ${startMs / 1000} s of its start`), startMs)
+    const seen = this.watch('has not answered', undefined, this.#use.waits)
     try {
       this.#about = await this.#ask(
         this.#connection.agent.request(methods.agent.initialize, {
@@ -214,7 +236,7 @@ export class AgentPeer implements SessionOwner {
             + 'install a version of the program that speaks it',
         )
     } finally {
-      clearTimeout(late)
+      seen()
     }
   }
 
@@ -241,7 +263,7 @@ export class AgentPeer implements SessionOwner {
     session.turn.update(params)
   }
 
-  /** Waits until every turn has room for more frames; meanwhile no silence counts. */
+  /** WaitNews until every turn has room for more frames; meanwhile no silence counts. */
   async #waited(): Promise<void> {
     const full = this.#serving.flatMap(session => session.turn?.room() ?? [])
     if (full.length === 0) return
@@ -262,10 +284,10 @@ export class AgentPeer implements SessionOwner {
     this.#fail(how ?? 'closed its output', this.#opening)
   }
 
-  #fail(how: string, by?: PeerSession): void {
+  #fail(how: string, by?: PeerSession, Kind = Crashed): void {
     const { errors } = this.#process
     this.#cause ??= by
-    this.#lost.reject(new Crashed(errors ? `${how}: ${errors}` : how))
+    this.#lost.reject(new Kind(errors ? `${how}: ${errors}` : how))
     void this.end('at once')
   }
 

@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises'
 import type { SharedProgram, TreeCommand } from '../adapter.js'
-import { CannotShare, Crashed } from './crashed.js'
+import { CannotShare, Crashed, Silent } from './crashed.js'
 import { AgentPeer } from './peer.js'
 import type { PeerSession } from './peer-session.js'
-import { PATIENCE, type PeerPatience } from './peer-turn.js'
+import { PATIENCE, type PeerPatience, type WaitNews } from './peer-turn.js'
 
 const KEPT_MS = 600_000
 /** Waiting programs: each holds memory of its own, as much as 300 MB, and one that ended starts again in a second. */
@@ -38,6 +38,15 @@ export interface PeerUser {
   /** The subagent that runs beside its turn; left out: the turn's own agent. */
   readonly subagent?: string
   readonly signal: AbortSignal
+  /** Called while the start of the program takes long. */
+  readonly waits?: WaitNews
+}
+
+/** A process that is to serve several conversations, and the turns that wait for it: without one it is given up. */
+interface Starting {
+  readonly kept: Promise<Kept>
+  readonly users: Set<PeerUser>
+  readonly stop: AbortController
 }
 
 /**
@@ -51,7 +60,7 @@ export class Peers {
   readonly #patience: PeerPatience
   readonly #waiting: WaitingLimits
   readonly #kept = new Map<string, Kept>()
-  readonly #starting = new Map<string, Promise<Kept>>()
+  readonly #starting = new Map<string, Starting>()
   readonly #ending = new Set<Promise<void>>()
   /** Providers whose program gets a process for each conversation. */
   readonly #separate = new Set<string>()
@@ -88,7 +97,7 @@ export class Peers {
 
   /** The program of a conversation's provider: the waiting one if it has the session, otherwise a new one. */
   async take(user: PeerUser, command: TreeCommand, session: string | undefined): Promise<PeerSession> {
-    const { conversationId, provider, subagent, signal } = user
+    const { conversationId, provider, subagent, signal, waits } = user
     const key = ownKey(user)
     const { program, args, env, root } = command
     const { dev, ino } = await stat(root)
@@ -109,7 +118,10 @@ export class Peers {
     // Another process goes on with the session of the turn's own agent.
     if (subagent === undefined) await this.#leave(conversationId, provider)
     signal.throwIfAborted()
-    const peer = await AgentPeer.start(command, this.#patience, signal, { shared: false })
+    const peer = await AgentPeer.start(command, this.#patience, signal, {
+      shared: false,
+      ...(waits && { waits }),
+    })
     const opened = peer.session(command.agentFolders)
     this.#kept.set(key, { peer, made, sessions: new Map([[conversationId, { session: opened }]]), turns: 1 })
     if (this.#closed) await this.close()
@@ -122,9 +134,9 @@ export class Peers {
    * @throws CannotShare if the program does not start that way, or the tree cannot be shown to it.
    */
   async join(user: PeerUser, program: SharedProgram): Promise<PeerSession> {
-    const { conversationId, provider, signal } = user
+    const { conversationId, provider } = user
     const key = sharedKey(provider, program)
-    const kept = await started(this.#shared(key, provider, program), signal)
+    const kept = await this.#shared(key, user, program)
     const { peer, sessions } = kept
     hold(kept)
     try {
@@ -177,35 +189,57 @@ export class Peers {
   /** Ends all programs when the daemon stops. */
   async close(): Promise<void> {
     this.#closed = true
-    await Promise.allSettled(this.#starting.values())
+    for (const { stop } of this.#starting.values()) stop.abort()
     await Promise.all([...this.#kept].map(([key, kept]) => this.#drop(key, kept)))
     await Promise.all(this.#ending)
   }
 
   /** The running process of this key. If there is none, one starts, and all callers wait for it. */
-  #shared(key: string, provider: string, program: SharedProgram): Promise<Kept> {
-    const kept = this.#kept.get(key)
-    if (kept && !kept.peer.over) return Promise.resolve(kept)
-    const starting = this.#starting.get(key) ?? this.#start(key, provider, program, kept)
+  async #shared(key: string, user: PeerUser, program: SharedProgram): Promise<Kept> {
+    const running = this.#kept.get(key)
+    if (running && !running.peer.over) return running
+    const starting = this.#starting.get(key) ?? this.#starts(key, user.provider, program, running)
+    const { kept, users, stop } = starting
+    users.add(user)
+    try {
+      return await started(kept, user.signal)
+    } finally {
+      users.delete(user)
+      if (users.size === 0) stop.abort()
+    }
+  }
+
+  #starts(key: string, provider: string, program: SharedProgram, before: Kept | undefined): Starting {
+    const [users, stop] = [new Set<PeerUser>(), new AbortController()]
+    const waits: WaitNews = how => users.forEach(user => user.waits?.(how))
+    const kept = this.#start(key, provider, program, before, stop.signal, waits)
+    const starting = { kept, users, stop }
     this.#starting.set(key, starting)
+    const over = () => void (this.#starting.get(key) === starting && this.#starting.delete(key))
+    const settled: Promise<void> = kept.then(over, over).finally(() => this.#ending.delete(settled))
+    this.#ending.add(settled)
+    // A turn that comes now starts another one.
+    stop.signal.addEventListener('abort', over, { once: true })
     return starting
   }
 
-  async #start(key: string, provider: string, program: SharedProgram, before: Kept | undefined): Promise<Kept> {
-    try {
-      if (before) await this.#drop(key, before)
-      const forced = () => this.separate(provider)
-      const use = { shared: true, forced }
-      const never = new AbortController()
-      const peer = await AgentPeer.start(await program.command(), this.#patience, never.signal, use)
-      const kept: Kept = { peer, made: key, sessions: new Map(), turns: 0 }
-      this.#kept.set(key, kept)
-      if (this.#closed) await this.#drop(key, kept)
-      else this.#wait(key, kept)
-      return kept
-    } finally {
-      this.#starting.delete(key)
-    }
+  async #start(
+    key: string,
+    provider: string,
+    program: SharedProgram,
+    before: Kept | undefined,
+    stop: AbortSignal,
+    waits: WaitNews,
+  ): Promise<Kept> {
+    if (before) await this.#drop(key, before)
+    const forced = () => this.separate(provider)
+    const use = { shared: true, forced, waits }
+    const peer = await AgentPeer.start(await program.command(), this.#patience, stop, use)
+    const kept: Kept = { peer, made: key, sessions: new Map(), turns: 0 }
+    this.#kept.set(key, kept)
+    if (this.#closed) await this.#drop(key, kept)
+    else this.#wait(key, kept)
+    return kept
   }
 
   /** A turn has left: without another one the process waits. */
@@ -273,7 +307,7 @@ const started = async (kept: Promise<Kept>, signal: AbortSignal): Promise<Kept> 
   try {
     return await Promise.race([kept, stopped.promise])
   } catch (error) {
-    if (error instanceof Crashed) throw new CannotShare(error.message, { cause: error })
+    if (error instanceof Crashed && !(error instanceof Silent)) throw new CannotShare(error.message, { cause: error })
     throw error
   } finally {
     signal.removeEventListener('abort', stop)

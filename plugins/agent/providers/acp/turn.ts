@@ -207,7 +207,7 @@ class VendorTurn {
 
   get #user(): PeerUser {
     const { conversationId, subagent } = this.#request
-    const user = { conversationId, provider: this.#provider, signal: this.#io.signal }
+    const user = { conversationId, provider: this.#provider, signal: this.#io.signal, waits: this.#waits }
     return { ...user, ...(subagent && { subagent: subagent.id }) }
   }
 
@@ -244,33 +244,30 @@ class VendorTurn {
     const narrow = allowedTools !== undefined || (powers !== undefined && withheldBy(powers, '') !== undefined)
     const { frames, tree } = this.#client
     const { label } = this.#program
-    const slow = setTimeout(
-      () => frames.push(notice(`${label} is getting ready; its first session may take a minute`)),
-      peer.slowMs,
+    const tools = await this.#tools(peer)
+    const remembers = await peer.open(tree.seen.cwd, before, tools, this.#io.signal, this.#waits)
+    const named = model === this.#provider || model === OWN_MODEL || this.#program.asks ? {} : { model }
+    const wanted = { mode, ...named, ...(effort !== undefined && { effort }) }
+    const { missing, models } = await peer.configure(wanted, this.#io.signal)
+    if (models && models.length > 0) throw unknownModel(label, model, models)
+    const unenforced = [...new Set([...missing, ...this.#loose(mode, narrow, missing)])]
+    frames.push(
+      { kind: 'session', sessionId: peer.sessionId! },
+      {
+        kind: 'init',
+        model: peer.model ?? model,
+        provider: this.#provider,
+        harness,
+        ...(unenforced.length > 0 && { unenforced }),
+      },
     )
-    try {
-      const remembers = await peer.open(tree.seen.cwd, before, await this.#tools(peer), this.#io.signal)
-      const named = model === this.#provider || model === OWN_MODEL || this.#program.asks ? {} : { model }
-      const wanted = { mode, ...named, ...(effort !== undefined && { effort }) }
-      const { missing, models } = await peer.configure(wanted, this.#io.signal)
-      if (models && models.length > 0) throw unknownModel(label, model, models)
-      const unenforced = [...new Set([...missing, ...this.#loose(mode, narrow, missing)])]
-      frames.push(
-        { kind: 'session', sessionId: peer.sessionId! },
-        {
-          kind: 'init',
-          model: peer.model ?? model,
-          provider: this.#provider,
-          harness,
-          ...(unenforced.length > 0 && { unenforced }),
-        },
-      )
-      this.#client.listen(peer.sessionId!)
-      return remembers
-    } finally {
-      clearTimeout(slow)
-    }
+    this.#client.listen(peer.sessionId!)
+    return remembers
   }
+
+  /** Says what the turn waits for. */
+  readonly #waits = (how: string): void =>
+    this.#client.frames.push(notice(`${this.#program.label} is getting ready; it ${how}; stop the turn to give up`))
 
   /** The tool servers of a session: that of the sandbox, with the tools that programs lack. */
   async #tools(peer: PeerSession): Promise<McpServer[]> {

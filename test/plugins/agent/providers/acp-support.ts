@@ -75,7 +75,7 @@ export const world = (
   const root = join(folder, 'tree')
   mkdirSync(root, { recursive: true })
   writeFileSync(join(folder, 'agent.mjs'), source)
-  const times = { startMs: 20_000, slowMs: 20_000, sessionMs: 20_000, silenceMs: 20_000, cancelMs: 500, ...patience }
+  const times = { slowMs: 20_000, quietMs: 20_000, sessionMs: 20_000, silenceMs: 20_000, cancelMs: 500, ...patience }
   const peers = new Peers(times, waiting)
   t.teardown(() => peers.close())
   const [gated, raised, stop]: [GatedCall[], unknown[], AbortController] = [[], [], new AbortController()]
