@@ -41,22 +41,37 @@ const ENTRIES = [
   'openapi/shapes',
 ]
 
-const IMPORT = /^import (?:(\w+)(?:, )?)?(?:\* as (\w+)|\{([^}]*)\})? ?from ['"]([\w:/]+)['"];?$/gm
+/** Names whose reading alone prints a warning. */
+const WARNING = ['fips']
 
 /**
- * What is built into Node is taken as it is. An `import` of it reads everything it exports, and so loads what is made
- * to be loaded when it is first used: with `node:http` all of `fetch`, a seventh of the time a start takes.
+ * What is built into Node is a module of its own here, with the exports that somebody imports. An `import` of it reads
+ * everything it exports, and so loads what is made to be loaded when it is first used: with `node:http` all of `fetch`,
+ * a seventh of the time a start takes. Libraries in the older format of modules get the whole of it by `require`.
  */
 const builtin = {
   name: 'builtin',
-  setup: ({ onLoad }) =>
-    onLoad({ filter: /\.m?js$/ }, ({ path }) => ({
-      contents: readFileSync(path, 'utf8').replace(IMPORT, (line, whole, all, names, from) => {
-        if (!isBuiltin(from)) return line
-        const taken = [whole, all, names && `{${names.replaceAll(' as ', ': ')}}`].filter(Boolean)
-        return taken.map(name => `const ${name} = process.getBuiltinModule('${from}');`).join(' ')
-      }),
-    })),
+  setup: ({ onResolve, onLoad }) => {
+    onResolve({ filter: /^(?:node:)?[\w/]+$/ }, ({ path, kind }) => {
+      if (kind !== 'import-statement' || !isBuiltin(path)) return undefined
+      return { path: path.replace(/^(?:node:)?/, 'node:'), namespace: 'builtin', sideEffects: false }
+    })
+    onLoad({ filter: /.*/, namespace: 'builtin' }, ({ path }) => {
+      const names = Object.keys(process.getBuiltinModule(path)).filter(
+        name => /^[a-z_$][\w$]*$/i.test(name) && name !== 'default' && !WARNING.includes(name),
+      )
+      // `_` keeps a name that is a word of the language, and one that the text itself uses, apart.
+      const values = names.map(name => `const _${name} = /* @__PURE__ */ (() => all.${name})()`)
+      return {
+        contents: [
+          `const all = /* @__PURE__ */ process.getBuiltinModule('${path}')`,
+          'export default all',
+          ...values,
+          `export { ${names.map(name => `_${name} as ${name}`).join(', ')} }`,
+        ].join('\n'),
+      }
+    })
+  },
 }
 
 /** The tables of all media types, two of them, which Koa and its libraries load: few requests need one. */
@@ -134,6 +149,8 @@ export const bundle = async (from, out, made = new Map()) => {
       plugins: [mediaTypes, builtin, compiled(made), withoutRequire],
       metafile: true,
       banner: { js: REQUIRE.trim() },
+      // Libraries in the older format of modules ask for them; a file that they look for there is in no bundle.
+      define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
     }),
     // What authors and other programs import; browsers load some of it, which have nothing that is built into Node.
     build({

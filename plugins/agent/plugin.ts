@@ -105,7 +105,7 @@ export const activate = async (host: Host): Promise<void> => {
   const peers = new Peers()
   const admit = budgetsOf(host, id => conversations.find(id)?.actsAs)
   const sessions = journalSessions(journal, entry => stored.masker.maskJson(entry))
-  const toolServers = new ToolServers()
+  const toolServers = new ToolServers(log)
   const admitted = async (conversationId: string, usage?: SpentMeanwhile, subagent?: SubagentStep) => {
     const turn = engine.live(conversationId)
     return turn ? admit(turn, usage, subagent) : { ok: false as const, message: 'the turn is over' }

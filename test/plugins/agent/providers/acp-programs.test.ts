@@ -5,10 +5,9 @@ import type { Permission, TurnIo, TurnRequest } from '../../../../plugins/agent/
 import type { Frame } from '../../../../plugins/agent/contract.js'
 import { scriptWith } from '../../../../plugins/agent/providers/script/adapter.js'
 import { Peers } from '../../../../plugins/agent/providers/acp/peers.js'
-import { ToolServers } from '../../../../plugins/agent/tool-server/tool-servers.js'
 import { acpOn } from '../../../../plugins/agent/providers/acp/turn.js'
 import { exactly } from '../../../support/lists.js'
-import { agent, failure, prose, world } from './acp-support.js'
+import { agent, failure, prose, toolServers, world } from './acp-support.js'
 
 // Malicious programs -------------------------------------------------------------------------------------------------
 
@@ -535,14 +534,14 @@ t.test('the error for a missing program says how to install it', async t => {
     install: 'npm install -g it',
   }
   const peers = new Peers()
-  const provider = scriptWith(missing, acpOn(peers, new ToolServers()))
+  const provider = scriptWith(missing, acpOn(peers, toolServers()))
   await t.rejects(provider.preflight!('vendor-code'), {
     reason: 'missing-program',
     message: /expected the program no-such-agent-program .*npm install -g it/,
   })
   await t.resolves(provider.preflight!('native'))
   const frames: Frame[] = []
-  for await (const frame of acpOn(peers, new ToolServers())('script', missing, {} as TurnRequest, {} as TurnIo))
+  for await (const frame of acpOn(peers, toolServers())('script', missing, {} as TurnRequest, {} as TurnIo))
     frames.push(frame)
   t.match(frames, exactly({ kind: 'error', code: 'harness-missing', message: /no-such-agent-program/ }))
 })

@@ -44,6 +44,14 @@ export const agent = (prompt: string, capabilities = '{}'): string =>
   `${PEER}const capabilities = ${capabilities}\nconst prompt = async words => { ${prompt}\nreturn { result: { `
   + `stopReason: 'end_turn' } } }\n${LOOP}`
 
+/** A tool server whose failure fails the test. */
+export const toolServers = (): ToolServers =>
+  new ToolServers({
+    error: message => {
+      throw new Error(message)
+    },
+  })
+
 export interface World {
   /** Runs a turn and returns its frames; `heard` is called with each frame as it arrives. */
   turn(request?: Partial<TurnRequest>, heard?: (frame: Frame) => void): Promise<Frame[]>
@@ -131,7 +139,7 @@ export const world = (
       ...request,
     }
     const frames: Frame[] = []
-    for await (const frame of acpOn(peers, new ToolServers())('test', program, whole, io)) {
+    for await (const frame of acpOn(peers, toolServers())('test', program, whole, io)) {
       heard(frame)
       frames.push(frame)
     }
