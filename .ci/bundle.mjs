@@ -4,18 +4,16 @@ import { isBuiltin } from 'node:module'
 import { dirname, join, relative } from 'node:path'
 
 /** Native parts of bundled libraries, which do without them. */
-const OPTIONAL = ['cpu-features', '*.node']
+const OPTIONAL = ['cpu-features', '*.node', '@napi-rs/canvas', 'tesseract.js']
 
 /** Native modules, WebAssembly and programs, and what is large and only used when it is asked for. */
 export const EXTERNAL = [
-  'sqlite3',
   '@lydell/node-pty',
   '@ast-grep/napi',
   '@vscode/ripgrep',
   '@vscode/tree-sitter-wasm',
   'web-tree-sitter',
   'isomorphic-git',
-  'officeparser',
   'playwright-core',
 ]
 
@@ -91,6 +89,35 @@ const mediaTypes = {
   },
 }
 
+/** Replaces a text of a library that must be there. */
+const replaced = (path, from, to) => {
+  const text = readFileSync(path, 'utf8')
+  if (!text.includes(from)) throw new Error(`${path}: expected ${JSON.stringify(from)}: this version is another`)
+  return text.replace(from, to)
+}
+
+/**
+ * Has `officeparser` take what it needs for PDF from the bundle: with a `require` it looks for the package. Without a
+ * canvas, the parser of PDF needs the matrices that officeparser defines.
+ */
+const pdfInside = {
+  name: 'pdf-inside',
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\/officeparser\/dist\/utils\/moduleLoader\.js$/ }, ({ path }) => {
+      const asks = 'function isRequireAvailable() {'
+      const contents = replaced(path, asks, `${asks} return false`)
+      // Only browsers get this far.
+      return { contents: contents.replace("return import('pdfjs-dist');", '') }
+    })
+    onLoad({ filter: /\/pdfjs-dist\/legacy\/build\/pdf\.mjs$/ }, ({ path }) => ({
+      contents: `import { ensureEnvPolyfills } from '../../../officeparser/dist/utils/envUtils.js'
+ensureEnvPolyfills()
+${readFileSync(path, 'utf8')}`,
+      resolveDir: dirname(path),
+    }))
+  },
+}
+
 /** Libraries in the older format of modules ask by this name. */
 const REQUIRE = "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);\n"
 
@@ -146,7 +173,7 @@ export const bundle = async (from, out, made = new Map()) => {
       splitting: true,
       target: 'node24',
       external: [...EXTERNAL, ...OPTIONAL],
-      plugins: [mediaTypes, builtin, compiled(made), withoutRequire],
+      plugins: [mediaTypes, pdfInside, builtin, compiled(made), withoutRequire],
       metafile: true,
       banner: { js: REQUIRE.trim() },
       // Libraries in the older format of modules ask for them; a file that they look for there is in no bundle.

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, chmodSync, constants, cpSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { project } from './browser/page.js'
 
@@ -12,6 +12,16 @@ const skipping = (what: string, isThere: boolean): string | false =>
 
 /** The reason for skipping the tests that need this file of `peerPath`; false: they run. */
 export const noPeer = (file: string): string | false => skipping(file, existsSync(peerPath(file)))
+
+/** Installs a program of `peerPath` into a home, where a wall shows it; `script` begins with the name of its package. */
+export const installPeer = (home: string, name: string, script: string): void => {
+  const [bin, lib] = [join(home, '.local/bin'), join(home, '.local/lib')]
+  mkdirSync(bin, { recursive: true })
+  const folder = script.split('/')[0]!
+  cpSync(peerPath(folder), join(lib, folder), { recursive: true })
+  writeFileSync(join(bin, name), `#!/bin/sh\nexec ${process.execPath} ${join(lib, script)} "$@"\n`)
+  chmodSync(join(bin, name), 0o755)
+}
 
 const isProgram = (path: string): boolean => {
   try {

@@ -4,7 +4,6 @@ import { mock } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { ProbeId } from '../../../plugins/chores/contract.js'
-import { packageFolder } from '../../../sdk/node/programs/package.js'
 import { homeOfPeople } from '../../../sdk/node/wall/home.js'
 import { inGit, makeWorkspace } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
@@ -12,6 +11,7 @@ import { runningCommands } from '../../support/running-commands.js'
 import { until } from '../workspace/projects-support.js'
 import { workspaceWorld } from '../workspace/support.js'
 import { startRegistry } from './registry.js'
+import { installPeer, noPeer } from '../../support/peers.js'
 
 const json = (value: object): string => JSON.stringify(value)
 const DEPENDENCIES = { lib: '1.0.0', same: '^1.0.0' }
@@ -255,16 +255,11 @@ void t.test('chores', async t => {
     })
   })
 
-  await t.test('pnpm and yarn are asked too, and what nobody can measure is not clean', async t => {
-    const bin = join((await homeOfPeople(daemon.data)).dir, '.local/bin')
-    mkdirSync(bin, { recursive: true })
-    for (const [name, script] of [
-      ['pnpm', 'pnpm/bin/pnpm.cjs'],
-      ['yarn', 'yarn/bin/yarn.js'],
-    ] as const) {
-      const path = join(packageFolder(import.meta.dirname), 'node_modules', script)
-      writeFileSync(join(bin, name), `#!/bin/sh\nexec ${process.execPath} ${path} "$@"\n`, { mode: 0o755 })
-    }
+  const skip = noPeer('pnpm/bin/pnpm.cjs')
+  await t.test('pnpm and yarn are asked too, and what nobody can measure is not clean', { skip }, async t => {
+    const { dir } = await homeOfPeople(daemon.data)
+    installPeer(dir, 'pnpm', 'pnpm/bin/pnpm.cjs')
+    installPeer(dir, 'yarn', 'yarn/bin/yarn.js')
     const lib = { name: 'lib', current: '1.0.0', latest: '2.0.0', kind: 'major', section: 'dependencies' }
     for (const name of ['by-pnpm', 'by-yarn'])
       t.match(await measured(name, 'outdated'), { state: 'ok', facts: { packages: exactly(lib) } }, name)

@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { packageFolder } from '../../../sdk/node/programs/package.js'
 import { homeOfPeople } from '../../../sdk/node/wall/home.js'
 import { zipOf } from '../../support/office.js'
 import { endOf, shownIn, until } from './projects-support.js'
 import { workspaceWorld } from './support.js'
+import { installPeer, noPeer } from '../../support/peers.js'
 
 const json = (value: object) => JSON.stringify(value)
 const dependent = (manager: string) =>
@@ -48,17 +48,12 @@ const { daemon } = await workspaceWorld(t, {
 const { client, workspace } = daemon
 writeFileSync(join(workspace, 'by-pip/paid-1.0-py3-none-any.whl'), wheel)
 
-// The programs of npm's registry lie in this package, which is visible behind the wall.
-const bin = join((await homeOfPeople(daemon.data)).dir, '.local/bin')
-mkdirSync(bin, { recursive: true })
+const { dir: home } = await homeOfPeople(daemon.data)
 for (const [name, script] of [
   ['pnpm', 'pnpm/bin/pnpm.cjs'],
   ['yarn', 'yarn/bin/yarn.js'],
-] as const) {
-  const program = join(packageFolder(import.meta.dirname), 'node_modules', script)
-  writeFileSync(join(bin, name), `#!/bin/sh\nexec ${process.execPath} ${program} "$@"\n`)
-  chmodSync(join(bin, name), 0o755)
-}
+] as const)
+  if (!noPeer(script)) installPeer(home, name, script)
 
 const venv = spawnSync('python3', ['-c', 'import ensurepip, venv'], { stdio: 'ignore' }).status === 0
 const { projects } = await client.call('GET /workspace/setup')

@@ -121,7 +121,7 @@ t.test('the package installs globally with one command, and runs a turn from the
   const types = /^dist\/types\/.+\.d\.ts$/
   const rest = [
     /^dist\/bundle\/(.+\.js|openapi\/build\.json)$/,
-    /^(manifests\/[\w-]+\.json|package\.json|README\.md|sdk\/REFERENCE\.md|LICENSE)$/,
+    /^(manifests\/[\w-]+\.json|package\.json|README\.md|sdk\/(REFERENCE|PERMISSIONS)\.md|LICENSE)$/,
   ]
   t.same(
     names.filter(name => ![page, types, ...rest].some(known => known.test(name))),

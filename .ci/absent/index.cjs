@@ -1,0 +1,1 @@
+throw new Error('this package is left out: package.json says which, under "overrides"')
