@@ -13,7 +13,7 @@ const skipping = (what: string, isThere: boolean): string | false =>
 /** The reason for skipping the tests that need this file of `peerPath`; false: they run. */
 export const noPeer = (file: string): string | false => skipping(file, existsSync(peerPath(file)))
 
-/** Installs a program of `peerPath` into a home, where a wall shows it; `script` begins with the name of its package. */
+/** Installs a program of `peerPath` into a home, where a wall shows it; `script` begins with its package. */
 export const installPeer = (home: string, name: string, script: string): void => {
   const [bin, lib] = [join(home, '.local/bin'), join(home, '.local/lib')]
   mkdirSync(bin, { recursive: true })
