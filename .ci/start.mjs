@@ -36,6 +36,16 @@ const assertFree = async ({ host, port }) => {
   }
 }
 
+/** Says that an old Node which runs npm does no harm: scripts use the one that the project's packages brought. */
+const noteOldNode = () => {
+  const [, version] = /\bnode\/v([\d.]+)/.exec(process.env.npm_config_user_agent ?? '') ?? []
+  if (version && Number.parseInt(version) < Number.parseInt(process.versions.node))
+    console.log(
+      `npm runs on Node ${version}; the program runs on Node ${process.versions.node}, which npm ci installed`,
+    )
+}
+
+noteOldNode()
 await assertFree(address())
 const since = performance.now()
 let said = false
