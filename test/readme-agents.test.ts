@@ -4,9 +4,8 @@ import t from 'tap'
 import { folderOf } from './support/daemon.js'
 import { modelServer, type ScriptedReply } from './support/servers/model-server.js'
 import { noOpencode as skip, OPENCODE } from './support/peers.js'
-import { readme, shell, shownIn } from './support/browser/page.js'
-
-const section = /^## Your own agent[^]*?(?=^## )/m.exec(readme)![0]
+import { shell, shownIn } from './support/browser/page.js'
+import { agentGuides } from './support/guides.js'
 
 /** What a chat-completions server is asked. */
 interface Asked {
@@ -33,7 +32,7 @@ const model = ({ text, path }: { text: string; path: string }): ScriptedReply =>
 
 t.setTimeout(180_000)
 
-t.test('a model server and an agent program of the reader work as the page shows', { skip }, async t => {
+t.test('a model server and an agent program of the reader work as the guides show', { skip }, async t => {
   const state = folderOf(t)
   const server = await modelServer(t, 'openai', model)
   const { port } = new URL(server.target().baseUrl)
@@ -46,7 +45,7 @@ t.test('a model server and an agent program of the reader work as the page shows
   const { run, start } = shell(t, env)
   const said = await start('npm start', /npm start -- --workspace/)
   env.SANDBOX_URL = /http:\/\/127\.0\.0\.1:\d+/.exec(said)![0]
-  const shown = shownIn(section)
+  const shown = agentGuides.flatMap(({ text }) => shownIn(text))
   t.ok(shown.length >= 7, `${shown.length} commands`)
   for (const { command, prints } of shown) {
     const { code, out } = await run(command.replaceAll(':11434', `:${port}`))

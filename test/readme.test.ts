@@ -3,22 +3,20 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { folderOf, makeWorkspace } from './support/daemon.js'
-import { project, readme, shell, shownIn } from './support/browser/page.js'
+import { project, shell, shownIn } from './support/browser/page.js'
+import { guides } from './support/guides.js'
 
-/** What needs a model server and a program of the reader's is tried in test/readme-agents.test.ts. */
-const page = readme.replace(/^## Your own agent[^]*?(?=^## )/m, '')
+t.setTimeout(300_000)
 
-t.setTimeout(180_000)
-
-t.test('every command of the README works as written, in the order of the page', async t => {
+t.test('every command of the README and the guides works as written, in the order of the pages', async t => {
   const state = folderOf(t)
   makeWorkspace(join(state, 'served'))
   const env: NodeJS.ProcessEnv = { ...process.env, XDG_STATE_HOME: state, SANDBOX_PORT: '0', NO_COLOR: '1' }
   for (const name of ['SANDBOX_URL', 'SANDBOX_TOKEN', 'SANDBOX_DATA', 'SANDBOX_WORKSPACE']) delete env[name]
   const { run, start } = shell(t, env)
-  const shown = shownIn(page)
-  t.ok(shown.length >= 15, `${shown.length} commands`)
-  for (const { command, prints } of shown) {
+  const shown = guides.flatMap(({ path, text }) => shownIn(text).map(each => ({ ...each, path })))
+  t.ok(shown.length >= 90, `${shown.length} commands`)
+  for (const { path, command, prints } of shown) {
     if (command === 'npm ci && npm test') {
       const ci = readFileSync(join(project, '.ci', 'run'), 'utf8')
       t.match(ci, /npm ci/, 'CI installs as the page says')
@@ -38,8 +36,8 @@ t.test('every command of the README works as written, in the order of the page',
       )
       if (asks) while ((await run('npx sandbox answer first 1')).code !== 0) await delay(200)
       const { code, out } = await running
-      t.equal(code, 0, `${command}\n${out}`)
-      if (prints !== undefined) t.equal(out, prints, `${command}: what the page shows`)
+      t.equal(code, 0, `${path}: ${command}\n${out}`)
+      if (prints !== undefined) t.equal(out, prints, `${path}: ${command}: what the page shows`)
     }
   }
 })

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { committed } from '../support/servers/git-server.js'
-import { readme } from '../support/browser/page.js'
+import { guides } from '../support/guides.js'
 import { exactly } from '../support/lists.js'
 import { runTurn } from '../support/turns.js'
 import { sandbox, type RunOptions } from './cli/cli-process.js'
@@ -61,7 +61,7 @@ t.test('an extension is made, reviewed and approved from the command line', asyn
 })
 
 t.test('the steps of "An extension in ten minutes" do what the page says, in its order', async t => {
-  const text = /^## An extension in ten minutes\n([^]*?)^## /m.exec(readme)![1]!
+  const { text } = guides.find(({ path }) => path === 'sdk/README.md')!
   const cli = (line: string) => {
     t.ok(text.includes(`npx sandbox ${line}`), line)
     return (more: string[] = []) => sandbox([...line.split(' '), ...more], { env: { SANDBOX_DATA: data } })

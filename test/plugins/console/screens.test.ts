@@ -2,7 +2,8 @@ import { globSync, readFileSync, statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { inflateSync } from 'node:zlib'
 import t from 'tap'
-import { project, readme } from '../../support/browser/page.js'
+import { project } from '../../support/browser/page.js'
+import { groupGuides } from '../../support/guides.js'
 
 /** Reads a PNG of one part: its size, and its rows of pixels (PNG, third edition, sections 5 and 11.2.1). */
 const decoded = (bytes: Buffer): { width: number; height: number; rows: Buffer } => {
@@ -13,9 +14,10 @@ const decoded = (bytes: Buffer): { width: number; height: number; rows: Buffer }
   return { width: bytes.readUInt32BE(16), height: bytes.readUInt32BE(20), rows: inflateSync(Buffer.concat(data)) }
 }
 
-t.test('the README shows four pictures of the console, which decode and are small', async t => {
+t.test('the guide of the console shows four pictures of it, which decode and are small', async t => {
   const files = globSync(join(project, 'plugins/console/screens/*.png')).sort()
   t.equal(files.length, 4)
+  const { text } = groupGuides.find(({ path }) => path === 'plugins/console/README.md')!
   for (const file of files) {
     const bytes = readFileSync(file)
     const { width, height, rows } = decoded(bytes)
@@ -24,7 +26,7 @@ t.test('the README shows four pictures of the console, which decode and are smal
     t.ok(rows.length / height > width, 'each row has a byte of its filter and its pixels')
     t.ok(new Set(rows).size > 16, 'it is not empty')
     t.ok(statSync(file).size <= 200_000, `${basename(file)}: at most 200 KB`)
-    t.ok(readme.includes(`(plugins/console/screens/${basename(file)})`), `${basename(file)} is shown`)
+    t.ok(text.includes(`(screens/${basename(file)})`), `${basename(file)} is shown`)
   }
   t.equal(files.filter(file => decoded(readFileSync(file)).width <= 430).length, 1, 'one of a phone')
   t.equal(files.filter(file => /dark/.test(file)).length, 1, 'one in the dark theme')
