@@ -18,7 +18,7 @@ export const EXTERNAL = [
 ]
 
 /** What is started by its path, or loaded by one that is put together when the program runs. */
-const ENTRIES = [
+export const ENTRIES = [
   'kernel/main',
   'sdk/cli',
   'sdk/child',

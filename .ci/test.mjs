@@ -18,10 +18,11 @@ const TOGETHER_IN_BROWSER = 4
 
 /** These measure or fill their process, or take long enough that loading the program does not matter. */
 const ALONE =
-  /^dist\/test\/(?:[^/]+\.test\.js$|(?:attack|clients|crash)\/|plugins\/(?:console\/budgets|.*\/terminals-capture)\.)/
+  /^dist\/test\/(?:[^/]+\.test\.js$|(?:attack|clients|crash|shipped)\/|plugins\/(?:console\/budgets|.*\/terminals-capture)\.)/
 
 /** The longest begin first, so that nothing long is left for the end. */
-const LONG = /^dist\/test\/(?:apart|bench|crash\/(?:failpoints\/.*|random.*|access|turns|extensions))\.test\.js$/
+const LONG =
+  /^dist\/test\/(?:apart|bench|shipped\/shipped|crash\/(?:failpoints\/.*|random.*|access|turns|extensions))\.test\.js$/
 
 const args = process.argv.slice(2)
 const words = args.filter(arg => !arg.startsWith('-'))

@@ -42,6 +42,8 @@ export interface LoadOptions {
   readonly only?: readonly string[]
   /** Groups that each run in a separate process. */
   readonly apart?: readonly string[]
+  /** The folder of the program that these processes run; default: `root`. */
+  readonly apartRoot?: string
 }
 
 /** How long all groups together may take to save their work, in ms. */
@@ -53,15 +55,17 @@ const LAST_WORK = 8_000
  * Throws an error that names the group when a call it needs is not served, or when it fails to start.
  */
 export const loadGroups = async (kernel: KernelServices, options: LoadOptions): Promise<Group[]> => {
-  const { manifests: folder, only, apart = [], ...shared } = options
+  const { manifests: folder, only, apart = [], apartRoot = options.root, ...shared } = options
   const manifests = readManifests(folder).filter(({ name }) => !only || only.includes(name))
   // A group's folder is made when it starts.
   const ranBefore = new Set(readdirSync(shared.data))
   const waits = new Waits()
   const groups = inOrder(manifests).map(manifest => {
     const { name, entry } = manifest
-    const place = { ...shared, folder: join(shared.data, name), logs: join(shared.data, 'logs') }
-    return new Group(manifest, { kernel, place, entry: join(shared.root, entry), apart: apart.includes(name), waits })
+    const isApart = apart.includes(name)
+    const root = isApart ? apartRoot : shared.root
+    const place = { ...shared, root, folder: join(shared.data, name), logs: join(shared.data, 'logs') }
+    return new Group(manifest, { kernel, place, entry: join(root, entry), apart: isApart, waits })
   })
   for (const group of groups) {
     const { name, routes, calls, domains, slowDomains, events = [], points = [] } = group.manifest

@@ -116,7 +116,7 @@ export const activate = async (host: Host): Promise<void> => {
   const providers = new Providers(
     store,
     log,
-    [scriptWith(scriptAgent(place.root), vendor)],
+    [scriptWith(scriptAgent, vendor)],
     connectedProviders(host, vendor, conversations, {
       sessions,
       admit: ({ conversationId, usage, subagent }) => admitted(conversationId, usage, subagent),

@@ -119,7 +119,6 @@ export const activate = async (host: Host): Promise<void> => {
         const all = recordedSubjects(log.entries, await allows.all(), since)
         const most = Math.min(limit, MOST_REPLAYED)
         return await runReplay(
-          host.place.root,
           {
             subjects: all.slice(0, most),
             more: all.length > most,

@@ -5,6 +5,7 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { folderOf, makeWorkspace, root, spawnDaemon } from '../support/daemon.js'
+import { packageVersion } from '../../sdk/node/programs/package.js'
 import { runTurn } from '../support/turns.js'
 
 const folders = (t: Test): { workspace: string; data: string } => {
@@ -36,6 +37,30 @@ t.test('the daemon reports when it is ready, locks its data folder, and stops cl
   t.equal(await daemon.terminate(), 0)
   t.notOk(existsSync(join(data, 'daemon.json')))
   t.notOk(existsSync(join(data, 'daemon.lock')))
+})
+
+t.test('a data folder of a newer program is refused, and one of before is taken on', async t => {
+  const { workspace, data } = folders(t)
+  const first = await spawnDaemon(t, { workspace, data })
+  t.equal(await first.terminate(), 0)
+  const note = join(data, 'format.json')
+  const written = readFileSync(note, 'utf8')
+  t.same(JSON.parse(written), { format: 1, version: packageVersion(root) })
+
+  const newer = JSON.stringify({ format: 2, version: '9.1.0' })
+  writeFileSync(note, newer)
+  const { code, stderr } = await fails(['--workspace', workspace, '--data', data])
+  t.equal(code, 1)
+  t.match(stderr, /^sandbox: the data folder .* was written by sandbox 9\.1\.0, which is newer than this one[^\n]*\n$/)
+  t.equal(readFileSync(note, 'utf8'), newer, 'nothing is written')
+  t.notOk(existsSync(join(data, 'daemon.lock')))
+
+  for (const before of ['', JSON.stringify({ format: 1, version: '0.0.9' })]) {
+    writeFileSync(note, before)
+    const next = await spawnDaemon(t, { workspace, data })
+    t.equal(await next.terminate(), 0)
+    t.equal(readFileSync(note, 'utf8'), written)
+  }
 })
 
 t.test('a killed daemon leaves nothing that prevents the next start', async t => {

@@ -1,5 +1,16 @@
 import { execFile } from 'node:child_process'
-import { cpSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
@@ -29,7 +40,10 @@ const ended = async (
 
 /** A folder with the packed package in it, and the types of Node: all tests use one, because packing takes seconds. */
 const makeAuthorsFolder = async (): Promise<string> => {
-  const folder = realpathSync(t.testdir({ packed: {}, author: { node_modules: { '@types': {} } } }))
+  // Outside of the project: the compiler looks for types in the folders above.
+  const folder = mkdtempSync(join(realpathSync(tmpdir()), 'author-'))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  for (const part of ['packed', 'author/node_modules/@types']) mkdirSync(join(folder, part), { recursive: true })
   const packing = ['pack', '--json', '--ignore-scripts', '--pack-destination', join(folder, 'packed')]
   const { out } = await ended('npm', packing, project, folder)
   const [{ filename, files }] = JSON.parse(out) as [{ filename: string; files: { path: string }[] }]
@@ -85,6 +99,31 @@ export const misasked = (host: UiHost) => host.call('GET /agents/{id}', { name: 
     [14, 15, 16],
     'the types of calls are those of the daemon',
   )
+  rmSync(join(author, 'uses.ts'))
+})
+
+t.test('the examples are in the package, and compile as they are copied', async t => {
+  const examples = join(author, 'node_modules/sandbox-daemon/sdk/examples')
+  const names = globSync('*', { cwd: examples }).sort()
+  t.same(names, globSync('*', { cwd: join(project, 'sdk/examples') }).sort())
+  for (const name of names) {
+    const copy = join(author, `copy-of-${name}`)
+    cpSync(join(examples, name), copy, { recursive: true })
+    const { server } = JSON.parse(readFileSync(join(copy, 'intentic-extension.json'), 'utf8')) as { server: string }
+    t.ok(globSync(server, { cwd: copy }).length, `${name} has ${server}`)
+  }
+  t.match(await ended(process.execPath, [COMPILER, '--incremental'], author), { code: 0, out: '' })
+})
+
+t.test('the types of the package name no other package', t => {
+  const types = join(author, 'node_modules/sandbox-daemon/dist/types')
+  const outside = globSync('**/*.d.ts', { cwd: types }).flatMap(file =>
+    [...readFileSync(join(types, file), 'utf8').matchAll(/(?:\bfrom |\bimport\()['"]((?!\.|node:)[^'"]+)['"]/g)].map(
+      ([, name = '']) => `${file}: ${name}`,
+    ),
+  )
+  t.same(outside, [])
+  t.end()
 })
 
 t.test('the modules of the package load without the libraries of the daemon', async t => {

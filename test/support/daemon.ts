@@ -17,6 +17,7 @@ import type { Scope } from '../../sdk/types.js'
 import { checkAnswers } from './answers.js'
 import { copyRepository } from './repositories/prepared-repository.js'
 import { searchSecrets, watchCalls, watchProcess } from './secret-search.js'
+import { programFile } from '../../sdk/node/programs/package.js'
 
 /** The folder of the built program. */
 export const root = fileURLToPath(new URL('../../', import.meta.url))
@@ -82,7 +83,7 @@ export const daemonWith = async (
     log: createLog(true, line => logged.push(line)),
     checked: true,
     ...(groups.length > 0 && { only: groups }),
-    ...(options.apart && { apart: options.apart }),
+    ...(options.apart && { apart: options.apart, ...(!options.manifests && { apartRoot: programFile('.') }) }),
     extra: kernel => {
       watchCalls(kernel.calls, { data, workspace }, logged)
       if (options.boot) kernel.boot.add('test', 'A step of the test', () => options.boot!)
@@ -279,7 +280,7 @@ export const spawnDaemon = async (
   const [program = '', ...rest] = [
     ...starter,
     process.execPath,
-    join(root, 'bundle', 'kernel', 'main.js'),
+    programFile('kernel/main.js'),
     '--json',
     '--port',
     '0',

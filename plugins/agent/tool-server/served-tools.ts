@@ -1,6 +1,5 @@
-import { join } from 'node:path'
 import type { McpServer } from '@agentclientprotocol/sdk'
-import { packageFolder } from '../../../sdk/node/programs/package.js'
+import { programFile } from '../../../sdk/node/programs/package.js'
 
 /** Programs have their own tools for files, commands and plans. */
 const THEIRS = new Set(['Read', 'List', 'Search', 'Write', 'Append', 'Edit', 'Delete', 'Move', 'Shell', 'Code', 'Plan'])
@@ -20,7 +19,7 @@ export const toolServerOf = (url: string, token: string, overHttp: boolean): Mcp
     : {
         name: 'sandbox',
         command: process.execPath,
-        args: [join(packageFolder(import.meta.dirname), 'dist/bundle/plugins/agent/tool-server/bridge.js')],
+        args: [programFile('plugins/agent/tool-server/bridge.js')],
         env: [
           { name: 'SANDBOX_TOOLS_URL', value: url },
           { name: 'SANDBOX_TOOLS_TOKEN', value: token },

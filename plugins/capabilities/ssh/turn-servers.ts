@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Host } from '../../../sdk/index.js'
-import { packageFolder } from '../../../sdk/node/programs/package.js'
+import { programFile } from '../../../sdk/node/programs/package.js'
 import { KNOWN_HOSTS } from '../../../sdk/node/transport/known-hosts.js'
 import { nameOfServer, quotedForSsh, sshSettings } from '../../../sdk/node/transport/ssh-login.js'
 import { note } from '../../../sdk/node/wall/sources.js'
@@ -16,7 +16,7 @@ const SYSTEM_CONFIG = '/etc/ssh/ssh_config'
 /** Where a turn sees the folders of its servers, and the program that answers for a password. */
 const FOLDER = '/run/sandbox-ssh'
 const ASKPASS = '/run/sandbox-ssh-askpass'
-const CHILD = 'dist/bundle/plugins/capabilities/ssh/relay-child.js'
+const CHILD = programFile('plugins/capabilities/ssh/relay-child.js')
 
 const passwordVariable = (id: string): string => `SSH_PASSWORD_${id.toUpperCase().replaceAll('-', '_')}`
 
@@ -27,7 +27,7 @@ const entryOf = (entry: OpenEntry): string => {
   const { id } = entry
   const { host, port, user } = sshServerOf(entry)
   const at = (name: string) => join(FOLDER, id, name)
-  const relay = [process.execPath, join(packageFolder(import.meta.dirname), CHILD), at(RELAY)].map(word).join(' ')
+  const relay = [process.execPath, CHILD, at(RELAY)].map(word).join(' ')
   return [
     `Host ${id}`,
     `HostName ${host}`,

@@ -1,10 +1,9 @@
-import { join } from 'node:path'
-import { packageFolder } from '../../../sdk/node/programs/package.js'
+import { programFile } from '../../../sdk/node/programs/package.js'
 import type { BundleSize, ProbeFacts, UiScan } from '../contract.js'
 import { parseScanBundle, parseScanUi, type ScanFailed, type ScanMissing } from './contract.js'
 import { notUnderstood, parsedBy, ProbeFailed, ProbeUnavailable, type Probe } from './probe.js'
 
-const CHILD = 'dist/bundle/plugins/chores/scans/scan-child.js'
+const CHILD = programFile('plugins/chores/scans/scan-child.js')
 const LIMIT_MS = 120_000
 
 /** A measurement that reads files itself, in a process of its own behind the wall. */
@@ -15,8 +14,7 @@ const scan = <Found>(
 ): Probe => ({
   limitMs: LIMIT_MS,
   measure: async tools => {
-    const child = join(packageFolder(import.meta.dirname), CHILD)
-    const output = await tools.run('', process.execPath, [child, id])
+    const output = await tools.run('', process.execPath, [CHILD, id])
     const answer = output.code === 0 ? parsedBy(parse, output.text) : undefined
     if (!answer) return notUnderstood(`the scan ${id}`, output)
     if ('missing' in answer) throw new ProbeUnavailable(answer.missing)

@@ -1,12 +1,12 @@
-import { join } from 'node:path'
 import { Refusal, refuse, type Context, type Host } from '../../../sdk/index.js'
 import { inThread } from '../../../sdk/node/concurrency/in-thread.js'
+import { programFile } from '../../../sdk/node/programs/package.js'
 import type { ShieldPolicy, ShieldReplay } from '../contract.js'
 import type { StoredSecrets } from '../gateway/stored-secrets.js'
 import { trustUnder } from '../gateway/trust.js'
 import type { ReplayedPolicies, SentConversation } from './replay-policies.js'
 
-const WORKER = 'plugins/shield/replay/shield-replay-worker.js'
+const WORKER = programFile('plugins/shield/replay/shield-replay-worker.js')
 const MOST_CHARACTERS = 20 * 1024 * 1024
 const LONGEST_MS = 60_000
 const USUAL = 20
@@ -21,7 +21,7 @@ export interface AskedReplay {
 
 /** Compares two policies over what past conversations sent, in a thread of its own. */
 export const replayPast = async (
-  host: Pick<Host, 'call' | 'serves' | 'place' | 'signal'>,
+  host: Pick<Host, 'call' | 'serves' | 'signal'>,
   secrets: StoredSecrets,
   { given, saved, conversations: named }: AskedReplay,
   context: Context,
@@ -45,7 +45,7 @@ export const replayPast = async (
   }
   const longestMs = Math.max(1, Math.round(until - performance.now()))
   const asked: ReplayedPolicies = { given, saved, stored: phrases, conversations, more, longestMs }
-  return inThread(join(host.place.root, WORKER), { data: asked, signal: host.signal })
+  return inThread(WORKER, { data: asked, signal: host.signal })
 }
 
 const newest = async (host: Pick<Host, 'call' | 'serves'>, context: Context): Promise<string[]> => {

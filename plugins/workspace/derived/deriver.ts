@@ -1,14 +1,13 @@
-import { join } from 'node:path'
 import { refuse, type Host } from '../../../sdk/index.js'
 import { Semaphore } from '../../../sdk/node/concurrency/semaphore.js'
 import { programNamed } from '../../../sdk/node/programs/installed-at.js'
-import { packageFolder } from '../../../sdk/node/programs/package.js'
+import { programFile } from '../../../sdk/node/programs/package.js'
 import { OverMemory, runConfined } from '../confined.js'
 import type { Derivation, DeriveOrder } from './derive-child.js'
 import type { DerivedStore, KeptDerivation } from './derived-store.js'
 import { isCompound, isOlder, type DocumentFormat } from './document-format.js'
 
-const CHILD = 'dist/bundle/plugins/workspace/derived/derive-child.js'
+const CHILD = programFile('plugins/workspace/derived/derive-child.js')
 const AT_ONCE = 2
 const MOST_WAITING = 5
 const LIMIT_MS = 120_000
@@ -88,16 +87,12 @@ export class Deriver {
 
   async #confined(order: DeriveOrder, bytes: Buffer, limitMs: number): Promise<Derivation> {
     try {
-      const { code, stdout, stderr, timedOut, truncated } = await runConfined(
-        this.#place,
-        join(packageFolder(import.meta.dirname), CHILD),
-        {
-          input: Buffer.concat([Buffer.from(`${JSON.stringify(order)}\n`), bytes]),
-          timeoutMs: limitMs,
-          maxBytes: MOST_OUTPUT,
-          signal: this.#signal,
-        },
-      )
+      const { code, stdout, stderr, timedOut, truncated } = await runConfined(this.#place, CHILD, {
+        input: Buffer.concat([Buffer.from(`${JSON.stringify(order)}\n`), bytes]),
+        timeoutMs: limitMs,
+        maxBytes: MOST_OUTPUT,
+        signal: this.#signal,
+      })
       if (timedOut) return { failed: `it could not be read within ${limitMs / 1000} s` }
       if (code !== 0 || truncated)
         return { failed: `reading it ended with ${code}${/heap/i.test(stderr) ? ': it took too much memory' : ''}` }

@@ -1,8 +1,7 @@
 import { availableParallelism } from 'node:os'
-import { join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { Semaphore } from '../../../sdk/node/concurrency/semaphore.js'
-import { packageFolder } from '../../../sdk/node/programs/package.js'
+import { programFile } from '../../../sdk/node/programs/package.js'
 import { sweepTree } from '../tree/sweep.js'
 import { runConfined } from '../confined.js'
 import { byScore, excerpt, MOST_FILE_LINES, type SearchedFile, type SearchedFiles } from './found.js'
@@ -11,7 +10,7 @@ import { readLines } from './shown-lines.js'
 import type { ShapeAnswer, ShapeInput } from './shape-child.js'
 import { isTimeout, type DiskSearch } from './text-search.js'
 
-const CHILD = 'dist/bundle/plugins/workspace/search/shape-child.js'
+const CHILD = programFile('plugins/workspace/search/shape-child.js')
 const LANGUAGES: { readonly [extension: string]: string } = {
   ts: 'TypeScript',
   mts: 'TypeScript',
@@ -41,15 +40,11 @@ export const shapeSearch = async (search: DiskSearch, pattern: string): Promise<
   let [waiting, bytes, partial]: [{ path: string; language: string; text: string }[], number, boolean] = [[], 0, false]
   const searchIn = async (batch: typeof waiting): Promise<void> => {
     const input: ShapeInput = { pattern, files: batch }
-    const { code, stdout, stderr, truncated } = await runConfined(
-      place,
-      join(packageFolder(import.meta.dirname), CHILD),
-      {
-        input: Buffer.from(JSON.stringify(input)),
-        signal,
-        maxBytes: MOST_OUTPUT,
-      },
-    )
+    const { code, stdout, stderr, truncated } = await runConfined(place, CHILD, {
+      input: Buffer.from(JSON.stringify(input)),
+      signal,
+      maxBytes: MOST_OUTPUT,
+    })
     if (code !== 0 && /Cannot find|native binding/i.test(stderr))
       refuse('missing-program', 'expected ast-grep and found none for this machine: install the package @ast-grep/napi')
     if (truncated || code !== 0) return void (partial = true)

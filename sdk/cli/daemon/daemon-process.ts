@@ -1,15 +1,15 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import { join } from 'node:path'
 import type { Terminal } from '../verb.js'
+import { programFile } from '../../node/programs/package.js'
 
 /** Starts the daemon of this installation; it stops when this process ends, even if that was killed. */
 export const startDaemonProcess = (
-  { root, env, cwd }: Terminal,
+  { env, cwd }: Terminal,
   args: readonly string[],
   stdio: 'inherit' | readonly ['ignore', 'pipe', 'pipe'],
 ): ChildProcess =>
-  spawn(process.execPath, [join(root, 'kernel', 'main.js'), ...args], {
+  spawn(process.execPath, [programFile('kernel/main.js'), ...args], {
     cwd,
     env: { ...env, SANDBOX_PARENT: String(process.pid) },
     stdio: stdio === 'inherit' ? stdio : [...stdio],

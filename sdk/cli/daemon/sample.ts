@@ -169,7 +169,10 @@ const nextSteps = async (
     [`${SELF} run "/demo"`, 'runs the demonstration again, from a second terminal'],
     [`${SELF} agents`, 'the conversations'],
     [`${url}/reference`, 'all calls'],
-    ['npm start -- --workspace DIR', 'serves a folder of yours'],
+    [
+      SELF === 'npx sandbox' ? 'npm start -- --workspace DIR' : `${SELF} serve --workspace DIR`,
+      'serves a folder of yours',
+    ],
   ]
   const next = rows.map(([what, why]) => `  ${what}\n      ${why}\n`)
   return `\n${bold('The daemon stays up; Ctrl-C stops it. What to do next:')}\n${next.join('')}`

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
-import { join } from 'node:path'
 import { ended } from '../daemon/daemon-process.js'
 import type { Verb } from '../verb.js'
+import { programFile } from '../../node/programs/package.js'
 
 /** Runs the bundled agent program. */
 export const scriptAgentVerb: Verb = {
@@ -15,8 +15,8 @@ export const scriptAgentVerb: Verb = {
   ],
   flags: {},
   run: (terminal, _given) => {
-    const { root, cwd, env } = terminal
-    const program = join(root, 'plugins', 'agent', 'providers', 'script-agent.js')
+    const { cwd, env } = terminal
+    const program = programFile('plugins/agent/providers/script-agent.js')
     return ended(spawn(process.execPath, [program], { cwd, env: { ...env }, stdio: 'inherit' }), terminal)
   },
 }

@@ -1,5 +1,5 @@
 import { access, realpath, stat } from 'node:fs/promises'
-import { delimiter, join, resolve } from 'node:path'
+import { delimiter, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { printResult } from '../terminal/asked.js'
 import { daemonOn, type Running } from '../daemon/daemon.js'
@@ -10,6 +10,7 @@ import { type Service, serviceName } from '../daemon/service-unit.js'
 import { oneLine, plain } from '../terminal/text.js'
 import { EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 import { say } from '../terminal/write.js'
+import { programFile } from '../../node/programs/package.js'
 
 const READY_WITHIN = 15_000
 const ASK_EVERY = 250
@@ -145,7 +146,7 @@ const status = async (
 const PASSED = ['XDG_STATE_HOME', 'SANDBOX_CHROMIUM'] as const
 
 const serviceOf = async (terminal: Terminal, given: GivenArguments): Promise<Service> => {
-  const { cwd, env, root } = terminal
+  const { cwd, env } = terminal
   const chosen = (name: string): string | undefined =>
     given.text(name) ?? (env[`SANDBOX_${name.toUpperCase().replaceAll('-', '_')}`] || undefined)
   const path = (name: string): string | undefined =>
@@ -185,7 +186,7 @@ const serviceOf = async (terminal: Terminal, given: GivenArguments): Promise<Ser
   const passed = PASSED.flatMap(name => (env[name] ? [[name, env[name]] as const] : []))
   return {
     workspace,
-    command: [process.execPath, join(root, 'kernel', 'main.js'), ...flags],
+    command: [process.execPath, programFile('kernel/main.js'), ...flags],
     env: { PATH: programs, ...Object.fromEntries(passed) },
   }
 }

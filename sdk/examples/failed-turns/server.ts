@@ -1,6 +1,6 @@
 // Listens to the conversations of the sandbox, and asks a person what to do after each turn that failed. The answer
 // starts the next turn.
-import type { ExtensionHost } from '../../extension.js'
+import type { ExtensionHost } from 'sandbox-daemon/sdk'
 
 /** What of the event `agent` is read here. */
 interface ConversationChanged {

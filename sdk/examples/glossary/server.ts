@@ -1,5 +1,5 @@
 // Gives agents a tool that looks terms up in a Markdown file of the team, with lines such as `**term**: meaning`.
-import type { ExtensionHost } from '../../extension.js'
+import type { ExtensionHost } from 'sandbox-daemon/sdk'
 
 const ENTRY = /^[-*]?\s*\*\*(.+?)\*\*\s*[:–-]\s*(.+)$/
 const MOST_SUGGESTED = 10

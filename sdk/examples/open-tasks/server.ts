@@ -1,5 +1,5 @@
 // Lists the unticked boxes of the Markdown files below docs/: a route, and the page beside it that shows them.
-import type { ExtensionHost } from '../../extension.js'
+import type { ExtensionHost } from 'sandbox-daemon/sdk'
 
 /** An unticked box. */
 export interface OpenTask {

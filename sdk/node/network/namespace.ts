@@ -1,11 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
 import type { Server, Socket } from 'node:net'
-import { join } from 'node:path'
 import { NEAR_NETWORKS } from './addresses.js'
 import type { ListeningSocket, Loopback } from './socket-table.js'
 import { SocketTables } from './listening-sockets.js'
-import { packageFolder } from '../programs/package.js'
+import { programFile } from '../programs/package.js'
 import { lowerPriority } from '../programs/priority.js'
 import { needProgram, ownEnv, run } from '../programs/run.js'
 
@@ -18,7 +17,7 @@ export type AskedInside =
 export type ToldInside = { readonly ready: true } | { readonly id: number; readonly failed?: string }
 
 /** The program of the helper. */
-const INSIDE = 'inside-child.js'
+const INSIDE = programFile('sdk/node/network/inside-child.js')
 
 const STARTS_MS = 20_000
 /** A socket that does not arrive, as when this process may open no more files, gives no event. */
@@ -262,7 +261,4 @@ export class NetworkNamespace {
   }
 }
 
-const helperCommand = (): string[] => [
-  process.execPath,
-  join(packageFolder(import.meta.dirname), 'dist/bundle/sdk/node/network', INSIDE),
-]
+const helperCommand = (): string[] => [process.execPath, INSIDE]

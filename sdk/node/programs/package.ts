@@ -7,6 +7,11 @@ export const packageFolder = (root: string): string => {
   return around === root || existsSync(join(around, 'package.json')) ? around : packageFolder(around)
 }
 
+/** A file of the built program that runs by itself, such as `sdk/child.js`: only this is started, also by tests. */
+export const programFile = (name: string): string =>
+  join((own ??= packageFolder(import.meta.dirname)), 'dist/bundle', name)
+let own: string | undefined
+
 /** The version of that package. */
 export const packageVersion = (root: string): string =>
   (JSON.parse(readFileSync(join(packageFolder(root), 'package.json'), 'utf8')) as { version: string }).version

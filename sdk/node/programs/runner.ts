@@ -1,6 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process'
-import { join } from 'node:path'
-import { packageFolder } from './package.js'
+import { programFile } from './package.js'
 import type { RunOptions, RunResult } from './run-here.js'
 
 /** A request to the runner process: run a program, or stop one. */
@@ -30,7 +29,7 @@ export type RunnerMessage =
     }
 
 /** The file name of the runner program, by which its process is recognized. */
-export const RUNNER = 'runner-child.js'
+export const RUNNER = programFile('sdk/node/programs/runner-child.js')
 
 /** From this much memory on, starting a program blocks the event loop longer than a request to another process. */
 const MUCH = 160 << 20
@@ -56,7 +55,7 @@ export class Runner {
 
   /** @param ended Called when it has ended. */
   constructor(ended: () => void) {
-    this.#child = fork(join(packageFolder(import.meta.dirname), 'dist/bundle/sdk/node/programs', RUNNER), [], {
+    this.#child = fork(RUNNER, [], {
       serialization: 'advanced',
       env: {},
       execArgv: [],

@@ -46,7 +46,7 @@ const isDaemon = (pid: number): boolean => {
   try {
     if (pid === INIT || readlinkSync(`/proc/${pid}/exe`) !== readlinkSync('/proc/self/exe')) return false
     const [, program = ''] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0')
-    return basename(program) !== RUNNER || isDaemon(parentOf(pid))
+    return basename(program) !== basename(RUNNER) || isDaemon(parentOf(pid))
   } catch {
     return false
   }

@@ -114,7 +114,7 @@ const layout = async (base: string) => {
     join(state, 'fedcba9876543210/machine.key'),
     join(base, 'other-data/machine.key'),
     join(base, 'run/login.sock.d/s'),
-    join(base, 'program/dist/kernel/main.js'),
+    join(base, 'program/dist/bundle/kernel/main.js'),
     join(home, '.bashrc'),
     join(home, '.ssh/authorized_keys'),
     join(home, '.gitconfig.secret'),

@@ -5,6 +5,7 @@ import { folderOf, makeWorkspace, root, spawnDaemon } from '../../support/daemon
 import { exactly } from '../../support/lists.js'
 import { runTurn } from '../../support/turns.js'
 import { answersOf, bytesOf, outside, runs, shellTurn, walled } from '../support.js'
+import { programFile } from '../../../sdk/node/programs/package.js'
 
 /** The paths of the data folder that a turn can see. */
 const OWN_FOLDERS = (data: string) => new RegExp(`${data}/(homes/conversations/[^/]+/home|caches|wall/[0-9a-f]+)`, 'g')
@@ -134,7 +135,7 @@ t.test('a turn inherits no variable and no open file of the daemon', walled(), a
 
 t.test('a turn cannot use sandbox login or other commands of the command line', walled(), async t => {
   const { client, data, url, workspace } = await place(t)
-  const cli = `${NODE} ${join(root, 'sdk/cli.js')}`
+  const cli = `${NODE} ${programFile('sdk/cli.js')}`
   const commands = [
     `${cli} login --data ${data}`,
     `SANDBOX_DATA=${data} ${cli} login`,
@@ -167,7 +168,7 @@ t.test('a turn changes neither the program of the daemon nor its compile cache',
     ['shared', {}],
     ['alone', { isolated: true }],
   ] as const) {
-    const commands = [`touch ${compiled}/x`, `echo x > ${written}`, `echo x >> ${join(root, 'bundle/kernel/main.js')}`]
+    const commands = [`touch ${compiled}/x`, `echo x > ${written}`, `echo x >> ${programFile('kernel/main.js')}`]
     for (const answer of await shellTurn(client, conversation, commands, options)) t.match(answer, /\[exit [1-9]/)
   }
   t.notOk(existsSync(written))

@@ -4,12 +4,12 @@ import t from 'tap'
 import { greet } from '../../../plugins/capabilities/agents/handshake.js'
 import { listEnv } from '../../../sdk/node/programs/run.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
-import { root } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { noOpencode, OPENCODE } from '../../support/peers.js'
 import { add, capabilitiesDaemon, program } from './support.js'
+import { programFile } from '../../../sdk/node/programs/package.js'
 
-const SCRIPT_AGENT = `node ${join(root, 'plugins/agent/providers/script-agent.js')}`
+const SCRIPT_AGENT = `node ${programFile('plugins/agent/providers/script-agent.js')}`
 
 t.test('an agent program is connected after a real handshake, and recorded', async t => {
   const { daemon } = await capabilitiesDaemon(t)

@@ -6,11 +6,12 @@ import type { Capability } from '../../../plugins/capabilities/contract.js'
 import { Kinds } from '../../../plugins/capabilities/kinds/kinds.js'
 import { Capabilities } from '../../../plugins/capabilities/records/capabilities.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
-import { daemonWith, root, type Support } from '../../support/daemon.js'
+import { daemonWith, type Support } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { add, capabilitiesDaemon, inner, program } from './support.js'
+import { programFile } from '../../../sdk/node/programs/package.js'
 
-const SCRIPT_AGENT = `node ${join(root, 'plugins/agent/providers/script-agent.js')}`
+const SCRIPT_AGENT = `node ${programFile('plugins/agent/providers/script-agent.js')}`
 /** An agent program that only answers where a variable has a value. */
 const picky = (daemon: Support): string =>
   program(

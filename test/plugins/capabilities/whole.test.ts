@@ -2,10 +2,11 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { ApplyFrame, Capability } from '../../../plugins/capabilities/contract.js'
-import { folderOf, makeWorkspace, root, spawnDaemon, type RunningDaemon } from '../../support/daemon.js'
+import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { callTool, realServer, resultOf } from './servers-support.js'
 import { capabilitiesDaemon } from './support.js'
+import { programFile } from '../../../sdk/node/programs/package.js'
 
 const connect = async ({ client }: RunningDaemon, capability: Capability): Promise<ApplyFrame | undefined> => {
   let last: ApplyFrame | undefined
@@ -18,7 +19,7 @@ t.test('what the program connected is there after it was killed', async t => {
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   makeWorkspace(workspace)
   const first = await spawnDaemon(t, { workspace, data })
-  const command = `node ${join(root, 'plugins/agent/providers/script-agent.js')}`
+  const command = `node ${programFile('plugins/agent/providers/script-agent.js')}`
   t.match(await connect(first, { id: 'scripts', kind: 'agent', config: { command } }), { kind: 'result' })
   const config = { transport: 'stdio', command: `node ${realServer('memory')}` } as const
   t.match(await connect(first, { id: 'memory', kind: 'mcp', config }), { kind: 'result' })

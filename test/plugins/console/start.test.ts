@@ -1,5 +1,4 @@
 import pty from '@lydell/node-pty'
-import { join } from 'node:path'
 import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
 import {
@@ -10,8 +9,9 @@ import {
   loginLink,
   openTab,
 } from '../../support/browser/console.js'
-import { daemonWith, folderOf, root } from '../../support/daemon.js'
+import { daemonWith, folderOf } from '../../support/daemon.js'
 import { linkCodeOf } from '../../../plugins/console/web/data/session/link.js'
+import { programFile } from '../../../sdk/node/programs/package.js'
 
 t.test('a link to sign in may name a conversation', async t => {
   t.same(linkCodeOf('#login=abc&conversation=c-1'), { kind: 'login', login: 'abc', conversation: 'c-1' })
@@ -21,7 +21,7 @@ t.test('a link to sign in may name a conversation', async t => {
 
 t.test('the link that the sample prints opens its conversation, signed in', withChromium(), async t => {
   const env = { ...process.env, XDG_STATE_HOME: folderOf(t), NO_COLOR: '1' }
-  const sample = pty.spawn(process.execPath, [join(root, 'sdk', 'cli.js'), 'serve', '--sample', '--port', '0'], {
+  const sample = pty.spawn(process.execPath, [programFile('sdk/cli.js'), 'serve', '--sample', '--port', '0'], {
     ...{ env, cols: 400, rows: 50 },
   })
   const ended = new Promise<number>(resolve => sample.onExit(({ exitCode }) => resolve(exitCode)))

@@ -1,16 +1,16 @@
-import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Need, NeedInput, NeedsCalls } from '../../../plugins/needs/contract.js'
 import type { Input } from '../../../sdk/contract.js'
 import { createClient } from '../../../sdk/client.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { until } from '../../support/browser/browser.js'
-import { daemonWith, root, type Support } from '../../support/daemon.js'
+import { daemonWith, type Support } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { clientOf, People } from '../../support/people.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 import { add } from '../capabilities/support.js'
 import { filesWith, openVaultOf } from '../secrets/support.js'
+import { programFile } from '../../../sdk/node/programs/package.js'
 
 const VALUE = 'tr0ub4dor&3-and-more'
 
@@ -211,7 +211,7 @@ t.test('needs', async t => {
     t.match(await refusalOf(() => give(wanted.id, { answers: {} })), { status: 409, message: /not connected yet/ })
     await add(daemon, {
       ...{ id: 'scripts', kind: 'agent' },
-      config: { command: `node ${join(root, 'plugins/agent/providers/script-agent.js')}` },
+      config: { command: `node ${programFile('plugins/agent/providers/script-agent.js')}` },
     })
     await until(async () => (await read(wanted.id)).continued !== undefined)
     t.match(await read(wanted.id), { status: 'given', settledBy: 'capability:scripts' })

@@ -9,11 +9,11 @@ import { pathToFileURL } from 'node:url'
 import type { Test } from 'tap'
 import type { Frame } from '../../../plugins/agent/contract.js'
 import { wantsColour, widthOf } from '../../../sdk/cli/terminal/appearance.js'
-import { packageVersion } from '../../../sdk/node/programs/package.js'
+import { packageVersion, programFile } from '../../../sdk/node/programs/package.js'
 import { type Answerer, json, runBytes, streaming, wireServer } from '../wire.js'
 
-const ROOT = join(import.meta.dirname, '..', '..', '..', 'bundle')
-export const PROGRAM = join(ROOT, 'sdk', 'cli.js')
+const ROOT = programFile('.')
+export const PROGRAM = programFile('sdk/cli.js')
 
 const installed = (): string => {
   const folder = mkdtempSync(join(tmpdir(), 'installed-'))

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseExtension } from '../../../plugins/extensions/manifest/parse.js'
@@ -9,11 +9,14 @@ import { until } from '../../support/browser/browser.js'
 import { exactly } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 import { hostFor } from '../../../sdk/node/extension/testing.js'
-import { approvePending, daemonWithBackends, listedUntil, writeExtension } from '../../plugins/extensions/support.js'
+import { approvePending, daemonWithBackends, listedUntil } from '../../plugins/extensions/support.js'
 
 const EXAMPLES = ['failed-turns', 'glossary', 'open-tasks'] as const
 const MOST_LINES = 150
 const source = (name: string, file: string) => join('sdk/examples', name, file)
+/** Makes an example an extension of the workspace, as somebody does who begins from it. */
+const copyExample = ({ workspace }: { readonly workspace: string }, name: string): void =>
+  cpSync(`sdk/examples/${name}`, join(workspace, '.sandbox/config/workspace-extensions', name), { recursive: true })
 const manifestOf = (name: string) => JSON.parse(readFileSync(source(name, 'intentic-extension.json'), 'utf8')) as object
 
 t.test('each example has a valid manifest and fewer than 150 lines', async t => {
@@ -53,8 +56,7 @@ t.test('failed-turns asks a person about a failure', async t => {
 t.test('failed-turns runs as it is in a sandbox: a failed turn becomes a need, whose answer goes on', async t => {
   const daemon = await daemonWithBackends(t, ['agent', 'agents', 'system', 'needs'])
   const { client } = daemon
-  const server = readFileSync(join('dist/sdk/examples/failed-turns/server.js'), 'utf8')
-  writeExtension(daemon, 'failed-turns', manifestOf('failed-turns'), { 'server.js': server })
+  copyExample(daemon, 'failed-turns')
   const id = 'examples.failed-turns'
   await listedUntil(daemon, ({ pending }) => pending.some(each => each.id === id))
   await approvePending(daemon, id)
@@ -75,9 +77,7 @@ t.test('failed-turns runs as it is in a sandbox: a failed turn becomes a need, w
 t.test('open-tasks runs as it is in a sandbox: its route answers', async t => {
   const docs = { 'docs/a.md': '# A\n\n- [ ] write it\n- [x] done\n', 'docs/deep/b.md': '* [ ] read it\n' }
   const daemon = await daemonWithBackends(t, [], { files: { ...docs, 'other.md': '- [ ] not here\n' } })
-  const server = readFileSync(join('dist/sdk/examples/open-tasks/server.js'), 'utf8')
-  const page = readFileSync(source('open-tasks', 'page.js'), 'utf8')
-  writeExtension(daemon, 'open-tasks', manifestOf('open-tasks'), { 'server.js': server, 'page.js': page })
+  copyExample(daemon, 'open-tasks')
   const id = 'examples.open-tasks'
   await listedUntil(daemon, ({ pending }) => pending.some(each => each.id === id))
   await approvePending(daemon, id)

@@ -1,5 +1,5 @@
-import { join } from 'node:path'
 import type { Abilities, ProviderAdapter, TurnFailure, TurnIo, TurnRequest } from '../adapter.js'
+import { programFile } from '../../../../sdk/node/programs/package.js'
 import type { Command as Shortcut, Frame } from '../../turn/frames/frames.js'
 import { installed, type AgentProgram } from '../acp/program.js'
 import type { AcpRun } from '../acp/turn.js'
@@ -120,11 +120,11 @@ export const scriptWith = (program: AgentProgram, vendor: AcpRun): ProviderAdapt
     request.harness === 'native' ? run(request, io) : vendor(scriptAdapter.id, program, request, io),
 })
 
-/** The bundled agent program, of the built program in `root`. */
-export const scriptAgent = (root: string): AgentProgram => ({
+/** The bundled agent program. */
+export const scriptAgent: AgentProgram = {
   label: 'the script agent',
-  command: [process.execPath, join(root, 'plugins', 'agent', 'providers', 'script-agent.js')],
+  command: [process.execPath, programFile('plugins/agent/providers/script-agent.js')],
   install: 'it comes with the sandbox; install the sandbox again',
-  needs: [root],
+  needs: [programFile('.')],
   asks: true,
-})
+}

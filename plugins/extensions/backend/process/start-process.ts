@@ -1,8 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
-import { join } from 'node:path'
 import type { Duplex, Readable } from 'node:stream'
 import { lowerPriority } from '../../../../sdk/node/programs/priority.js'
-import { packageFolder } from '../../../../sdk/node/programs/package.js'
+import { programFile } from '../../../../sdk/node/programs/package.js'
 import { NODE, nodeMounts } from '../../../../sdk/node/wall/node-mounts.js'
 import { tightlyWalled } from '../../../../sdk/node/wall/tight.js'
 import type { WallKind } from '../../../../sdk/node/wall/wall.js'
@@ -31,7 +30,7 @@ export interface StartedProcess {
 /** Why no backend runs on this machine. */
 export const UNCONTAINED = 'its backend cannot be contained on this machine: install bubblewrap'
 
-const runner = (): string => join(packageFolder(import.meta.dirname), 'dist/bundle/sdk/node/extension/runner.js')
+const RUNNER = programFile('sdk/node/extension/runner.js')
 
 /** Node's permissions: the process may only read its code and write its data. */
 const flags = ({ heapMiB }: BackendLimits): string[] => [
@@ -63,7 +62,7 @@ export const startProcess = async (
       data: place.data,
       program: nodeMounts(),
       read: [
-        { from: runner(), to: INSIDE.runner },
+        { from: RUNNER, to: INSIDE.runner },
         { from: dir, to: INSIDE.dir },
       ],
       write: [{ from: dataDir, to: INSIDE.dataDir }],

@@ -1,12 +1,12 @@
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Host } from '../../../../sdk/index.js'
-import { packageFolder } from '../../../../sdk/node/programs/package.js'
+import { programFile } from '../../../../sdk/node/programs/package.js'
 import type { WorkspaceChanges } from '../../watch/changes.js'
 import type { SearchFreshness } from '../contract.js'
 import type { IndexAnswer, IndexQuestions, IndexRequest, IndexState, IndexWorkerData } from './index-questions.js'
 
-const WORKER = 'dist/bundle/plugins/workspace/search/index/index-worker.js'
+const WORKER = programFile('plugins/workspace/search/index/index-worker.js')
 const IDLE_MS = 900_000
 const WAIT = { most: 50, ms: 250 }
 const MOST_MEMORY_MB = 1024
@@ -79,7 +79,7 @@ export class WorkspaceIndex {
       path: join(this.#host.place.folder, 'search', 'index.sqlite'),
       passOver: [...this.#passOver],
     }
-    const worker = new Worker(join(packageFolder(import.meta.dirname), WORKER), {
+    const worker = new Worker(WORKER, {
       workerData: data,
       env: {},
       execArgv: [],

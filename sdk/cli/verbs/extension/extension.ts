@@ -196,5 +196,5 @@ const created = (terminal: Terminal, given: Given, publisher: string, name: stri
     terminal,
     given,
     (client: Client, options) => client.call('POST /extensions/workspace', { publisher, name }, options),
-    ({ id, dir }) => [`made ${plain(id)} in ${oneLine(dir)}`, `next: edit server.js there, then ${SELF} extension`],
+    ({ id, dir }) => [`made ${plain(id)} in ${oneLine(dir)}`, `next: edit server.ts there, then ${SELF} extension`],
   )

@@ -20,7 +20,8 @@ import {
   systemdWord,
 } from '../../../../sdk/cli/daemon/service-unit.js'
 import { folderOf, makeWorkspace } from '../../../support/daemon.js'
-import { going, PATH, PROGRAM, sandbox } from '../cli-process.js'
+import { going, PATH, sandbox } from '../cli-process.js'
+import { programFile } from '../../../../sdk/node/programs/package.js'
 
 /** Characters in a path that are special to a shell, systemd or XML. */
 const ODD = 'it\'s 100% "odd" \\ $HOME <&> %n ü'
@@ -113,7 +114,7 @@ t.test('if the system cannot run services, it is refused with a message, and not
     for (const what of ['install', 'status', 'remove']) {
       const { code, out, err } = await sandbox(['service', what], { cwd: workspace, env: { HOME: home, PATH: path } })
       t.same([code, out], [1, ''])
-      const kernel = join(realpathSync(PROGRAM), '../../kernel/main.js')
+      const kernel = programFile('kernel/main.js')
       t.equal(
         err,
         `sandbox: expected a systemd that runs services of this user, found none (${why}): have a process manager `
@@ -173,7 +174,7 @@ t.test('the service file has the chosen options and variables, and no secret', a
   t.equal(code, 0)
   const words = [
     process.execPath,
-    join(realpathSync(PROGRAM), '../../kernel/main.js'),
+    programFile('kernel/main.js'),
     `--workspace=${workspace}`,
     `--data=${home}/data`,
     '--port=0',
