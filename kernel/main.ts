@@ -50,6 +50,7 @@ const run = async (): Promise<void> => {
       manifests: join(packageFolder(root), 'manifests'),
       log,
       restart,
+      command: process.env.SANDBOX_COMMAND || 'sandbox',
       say: line => hints.push(line),
     })
     announce(daemon, config, hints)
