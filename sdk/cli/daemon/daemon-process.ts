@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { join } from 'node:path'
+import { SELF } from '../terminal/own-name.js'
 import type { Terminal } from '../verb.js'
 
 /** Starts the daemon of this installation; it stops when this process ends, even if that was killed. */
@@ -11,7 +12,7 @@ export const startDaemonProcess = (
 ): ChildProcess =>
   spawn(process.execPath, [join(root, 'kernel', 'main.js'), ...args], {
     cwd,
-    env: { ...env, SANDBOX_PARENT: String(process.pid) },
+    env: { ...env, SANDBOX_PARENT: String(process.pid), SANDBOX_COMMAND: SELF },
     stdio: stdio === 'inherit' ? stdio : [...stdio],
   })
 
