@@ -6,6 +6,7 @@ import { loginSocketPath, openLoginSocket } from './auth/socket.js'
 import { Boot } from './boot.js'
 import { Calls } from './calls.js'
 import type { Config } from './config/config.js'
+import { checkedWall } from './config/checked-wall.js'
 import { callsForOthers } from './extensions/called-for.js'
 import { describeDaemon } from './http/describe.js'
 import { createHttpServer, listen } from './http/server.js'
@@ -77,6 +78,16 @@ export interface DaemonOptions {
 export const startDaemon = async ({ config, root, manifests, log, ...options }: DaemonOptions): Promise<Daemon> => {
   const { data, deployment } = config
   declareTurnWritable([config.workspace, data])
+  const socketPath = loginSocketPath(data)
+  const hidden = [
+    dirname(socketPath),
+    stateFolder(process.env),
+    ...(config.deploymentFile ? [config.deploymentFile] : []),
+    ...(deployment.models?.trial?.tokenFile ? [deployment.models.trial.tokenFile] : []),
+  ]
+  const grants = grantsOf(deployment.wall ?? {}, [data, root, ...hidden])
+  declareTurnWritable(grants.write)
+  const wall = await checkedWall(config, log)
   const seal = await openSeal(join(data, 'machine.key'))
   const files = new FileStore(join(data, 'files'), seal)
   const store = openStore(config.store)
@@ -117,18 +128,9 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   })
   streams = new OpenStreams(id => auth.limits.enterStream(id))
   const identity = await readIdentity(files, () => randomBytes(16).toString('hex'))
-  const socketPath = loginSocketPath(data)
-  const hidden = [
-    dirname(socketPath),
-    stateFolder(process.env),
-    ...(config.deploymentFile ? [config.deploymentFile] : []),
-    ...(deployment.models?.trial?.tokenFile ? [deployment.models.trial.tokenFile] : []),
-  ]
-  const grants = grantsOf(deployment.wall ?? {}, [data, root, ...hidden])
-  declareTurnWritable(grants.write)
   let groups: readonly Group[] = []
   let url = ''
-  const info = describeDaemon(root, identity, boot, () => groups)
+  const info = describeDaemon(root, identity, boot, () => groups, wall)
   kernel.calls.add('kernel.info', 'kernel', info)
   kernel.calls.add('kernel.restart', 'kernel', async (_, input) => {
     live.reason = (input as { reason: Live['reason'] }).reason
@@ -203,6 +205,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
         pid: process.pid,
         workspace: config.workspace,
         grants,
+        wall,
         ...(socket && { socket: socket.path }),
       }),
       { mode: 0o600 },

@@ -57,7 +57,7 @@ const run = async (): Promise<void> => {
       manifests: join(packageFolder(root), 'manifests'),
       log,
       restart,
-      say: line => hints.push(line),
+      say: line => hints.push(line.replace('sandbox login', `${process.env.SANDBOX_COMMAND || 'sandbox'} login`)),
     })
     announce(daemon, config, hints)
     await daemon.ready

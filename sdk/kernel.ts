@@ -133,6 +133,7 @@ export interface KernelInfo {
   build: string
   routes: string[]
   shapes: { [id: string]: string }
+  wall: 'bwrap' | 'unshare' | 'none'
   boot: BootProgress
 }
 

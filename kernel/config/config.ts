@@ -15,6 +15,8 @@ export interface Config {
   readonly port: number
   readonly store: string
   readonly json: boolean
+  /** Refuse to start where the machine can build no wall. */
+  readonly needsWall: boolean
   readonly deployment: Deployment
   /** The real path of the file the deployment was read from. */
   readonly deploymentFile?: string
@@ -37,6 +39,7 @@ export const readConfig = (args: readonly string[], env: NodeJS.ProcessEnv): Con
     )
   }
   const file = flags.config ?? env.SANDBOX_CONFIG
+  const deployment = file ? readDeployment(resolve(file)) : {}
   return {
     workspace,
     data,
@@ -44,13 +47,16 @@ export const readConfig = (args: readonly string[], env: NodeJS.ProcessEnv): Con
     port: portIn('--port', flags.port ?? env.SANDBOX_PORT ?? '8787'),
     store: flags.store ?? env.SANDBOX_STORE ?? `sqlite://${join(data, 'store.sqlite')}`,
     json: flags.json ?? false,
+    needsWall: !(flags['no-wall'] ?? isOn(env.SANDBOX_NO_WALL)) && deployment.wall?.required !== false,
     deployment: withPreviewPort(
-      withPublicUrl(file ? readDeployment(resolve(file)) : {}, flags['public-url'] ?? env.SANDBOX_PUBLIC_URL),
+      withPublicUrl(deployment, flags['public-url'] ?? env.SANDBOX_PUBLIC_URL),
       flags['preview-port'] ?? env.SANDBOX_PREVIEW_PORT,
     ),
     ...(file && { deploymentFile: realpathSync(resolve(file)) }),
   }
 }
+
+const isOn = (variable: string | undefined): boolean => !['', '0', 'false', undefined].includes(variable)
 
 const portIn = (flag: string, text: string): number => {
   const port = Number(text)
@@ -87,6 +93,7 @@ const readFlags = (args: readonly string[]) => {
       config: text,
       'public-url': text,
       json: { type: 'boolean' },
+      'no-wall': { type: 'boolean' },
     } as const
     return parseArgs({ args: [...args], options }).values
   } catch (error) {

@@ -46,6 +46,8 @@ export interface Deployment {
     read?: WallPath[]
     /** Folders that can be written too. */
     write?: WallPath[]
+    /** False: the daemon also starts where the machine can build no wall; default: it refuses. */
+    required?: boolean
     /** Memory and process limits for the programs of one turn. */
     limits?: LimitSettings
   }

@@ -33,11 +33,12 @@ export const describeDaemon = (
   identity: SandboxIdentity,
   boot: Boot,
   groups: () => readonly Group[],
+  wall: KernelInfo['wall'],
 ): (() => Promise<KernelInfo>) => {
-  let fixed: Promise<Omit<KernelInfo, 'boot'>> | undefined
+  let fixed: Promise<Omit<KernelInfo, 'boot' | 'wall'>> | undefined
   return async () => {
     fixed ??= fixedPart(root, identity, groups())
-    return { ...(await fixed), boot: boot.progress() }
+    return { ...(await fixed), wall, boot: boot.progress() }
   }
 }
 
@@ -45,7 +46,7 @@ const fixedPart = async (
   root: string,
   identity: SandboxIdentity,
   groups: readonly Group[],
-): Promise<Omit<KernelInfo, 'boot'>> => {
+): Promise<Omit<KernelInfo, 'boot' | 'wall'>> => {
   const { build, shapes } = JSON.parse(readFileSync(join(root, BUILD_FILE), 'utf8')) as BuildInfo
   const own = await Promise.all(
     groups.map(async group => {

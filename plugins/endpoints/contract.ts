@@ -267,7 +267,7 @@ export interface EndpointCalls extends EndpointServices, LocalModelCalls {
    * - 422: the address has a user, a password or a query, or is that of this sandbox itself; or a local model that
    *   cannot load at all (with the bytes it needs and those there are), is not offered, or is to run on a card
    * - 501: `llama-server` is not installed, or cannot be contained
-   * - 503: a key or header value was given and the secret store is missing or locked; or capabilities cannot be stored
+   * - 503: a key or header value was given and the secret store is locked; or capabilities cannot be stored
    */
   'POST /endpoints'(input: EndpointInput): EndpointRow
 

@@ -17,9 +17,7 @@ export interface ServerAccess {
   readonly problem?: string
 }
 
-const LOCKED =
-  'its key is in the secret store, which is not open: open it with POST /secrets/unlock, or make one with '
-  + 'POST /secrets/store'
+const LOCKED = 'its key is in the secret store, which is locked: open it with POST /secrets/store'
 
 /** The model servers as capabilities keep them, and their secrets. */
 export class EndpointStore {
@@ -54,8 +52,7 @@ export class EndpointStore {
     if (values && !(await this.open())) {
       refuse(
         'unavailable',
-        'a key is kept in the secret store only, which is not there or is locked: make one with POST /secrets/store, '
-          + 'or unlock it; nothing was stored',
+        'a key is kept in the secret store only, which is locked: open it with POST /secrets/store; nothing was stored',
       )
     }
     await this.#host.call('capabilities.put', given)
@@ -67,7 +64,7 @@ export class EndpointStore {
     await this.#host.call('capabilities.drop', { id })
   }
 
-  /** Whether there is a secret store that can be read. */
+  /** Whether keys can be read and stored now; the first one makes the secret store. */
   async open(): Promise<boolean> {
     return (await this.#host.serves('secrets.names')) && (await this.#host.call('secrets.names')).open
   }

@@ -102,6 +102,26 @@ export interface StoreState {
   keys: Count
   choices: StoreOption[]
 }
+/** A value was stored. */
+export interface StoredAnswer {
+  ok: true
+  /**
+   * It was the first one, and nobody had chosen a place: an encrypted store was made, unlocked by a key file of this
+   * machine. `POST /secrets/store` changes that.
+   */
+  store?: 'made'
+}
+/** A value was made and stored. */
+export interface GeneratedAnswer extends StoredAnswer {
+  rotated: boolean
+  publicKey?: string
+}
+/** What an import stored, by names. */
+export interface ImportAnswer extends Pick<StoredAnswer, 'store'> {
+  added: string[]
+  replaced: string[]
+  skipped: SkippedSecret[]
+}
 /** Characters drawn at random. */
 export interface RandomRecipe {
   kind: 'random'
@@ -205,11 +225,12 @@ export interface SecretsCalls extends SecretServices, CiCalls {
    * conversation's network puts the value into headers, and into JSON, form and text bodies of at most 1 MiB, of
    * requests to these hosts, over TLS or to hosts that `networkAllow` names.
    *
-   * Several lines are allowed. The replaced value stays masked for 24 hours.
+   * Several lines are allowed. The replaced value stays masked for 24 hours. The first value makes an encrypted store,
+   * unlocked by a key file of this machine, where nobody chose a place with `POST /secrets/store`.
    *
    * - 400: a bad key or host, an empty value, or one with a NUL character
    * - 404: no value given, and no such key
-   * - 409: there is no store yet (`POST /secrets/store` sets one up), or 1000 keys are stored
+   * - 409: no store can be made, since the data folder cannot be written to, or 1000 keys are stored
    * - 413: the value has more than 64 KiB
    * - 503: the store is locked
    */
@@ -218,7 +239,7 @@ export interface SecretsCalls extends SecretServices, CiCalls {
     value?: Hidden
     hosts?: SecretHost[] & tags.MaxItems<50>
     personas?: (string & tags.MinLength<1> & tags.MaxLength<100>)[] & tags.MaxItems<50>
-  }): Ok
+  }): StoredAnswer
 
   /** List the names of stored and generated values, sorted; also while the store is locked. */
   'GET /secrets'(): { keys: string[] }
@@ -261,6 +282,8 @@ export interface SecretsCalls extends SecretServices, CiCalls {
   /**
    * Choose where secrets are kept: set the place up, open it, or move every value to another one.
    *
+   * Without a choice the first value makes an encrypted store that is unlocked by a key file.
+   *
    * A move leaves the old place untouched until every value was read back from the new one; then the old one is
    * overwritten and removed. The same choice again is a success that moves nothing. Into a `.env` file only values move
    * whose names it does not give another value.
@@ -282,14 +305,10 @@ export interface SecretsCalls extends SecretServices, CiCalls {
    * A key that is stored is rotated only with `replace`; the replaced value stays masked for 24 hours. Of a key pair
    * the public half is in the answer.
    *
-   * - 409: the key is stored and `replace` is not given, there is no store yet, or 1000 keys are stored
+   * - 409: the key is stored and `replace` is not given, no store can be made, or 1000 keys are stored
    * - 503: the store is locked
    */
-  'POST /secrets/generate'(input: { key: SecretKey; recipe?: GenerateRecipe; replace?: boolean }): {
-    ok: true
-    rotated: boolean
-    publicKey?: string
-  }
+  'POST /secrets/generate'(input: { key: SecretKey; recipe?: GenerateRecipe; replace?: boolean }): GeneratedAnswer
 
   /**
    * Store the values of a `.env` text or of such a file of the workspace: all in one write, or none.
@@ -299,7 +318,7 @@ export interface SecretsCalls extends SecretServices, CiCalls {
    *
    * - 400: both or neither of `text` and `path`, or a line that cannot be read; the message has its number
    * - 404: no such file
-   * - 409: there is no store yet, or 1000 keys would be exceeded
+   * - 409: no store can be made, or 1000 keys would be exceeded
    * - 413: the file has more than 1 MiB, or a value more than 64 KiB
    * - 503: the store is locked
    */
@@ -308,7 +327,7 @@ export interface SecretsCalls extends SecretServices, CiCalls {
     path?: string & tags.MinLength<1> & tags.MaxLength<400>
     replace?: boolean
     only?: SecretKey[] & tags.MaxItems<1000>
-  }): { added: string[]; replaced: string[]; skipped: SkippedSecret[] }
+  }): ImportAnswer
 
   /**
    * List the uses of values, newest first: 180 days or the last 20,000.
@@ -341,11 +360,17 @@ export interface SecretServices {
   'secrets.forHost'(input: SecretUser & { host: string; form?: 'password' | 'key' }): { name?: string; value?: string }
   /** Gives every value that must be masked. Only for parts of the daemon that mask. */
   'secrets.values'(): MaskedValues
-  /** Gives the names that are stored, whether there is a store that is open, and whether a value is bound to hosts. */
-  'secrets.names'(): { names: string[]; open: boolean; bound: boolean }
+  /**
+   * Gives the names that are stored, whether values can be read and stored now, whether there is a store already, and
+   * whether a value is bound to hosts. Without a store the first value makes one.
+   */
+  'secrets.names'(): { names: string[]; open: boolean; made: boolean; bound: boolean }
   /** Reads a field of a capability or an account. */
   'secrets.get'(input: SecretField): { value?: string }
-  /** Stores a field of a capability or an account, durably. Refused with 409 without a store and 503 while locked. */
+  /**
+   * Stores a field of a capability or an account, durably; the first value makes the store. Refused with 409 where none
+   * can be made, and 503 while locked.
+   */
   'secrets.put'(input: SecretField & { value: string }): Ok
   /** Removes every field whose name begins with `<owner>/`, or one field. */
   'secrets.drop'(input: { name: string }): Ok

@@ -15,6 +15,7 @@ import {
   type SecretsCalls,
   type SecretText,
   type SecretUser,
+  type StoredAnswer,
 } from './contract.js'
 import { envSource } from './env/env-source.js'
 import { examples } from './examples.js'
@@ -30,6 +31,7 @@ import { resolved, usable } from './resolving.js'
 import { SecretStore, WrongPassphrase } from './secret-store.js'
 import { checkChoice, storePlace, storeState } from './store-state.js'
 import { UseLog } from './use-log.js'
+import type { VaultContent } from './vault/vault.js'
 import { VaultKeys } from './vault/vault-keys.js'
 
 export const contract: Contract<SecretsCalls> = { ...secrets, examples }
@@ -86,6 +88,13 @@ export const activate = async (host: Host): Promise<void> => {
   const told = (type: string, context: Context, extra: { [field: string]: unknown }) =>
     record(host, { type: `secret.${type}`, outcome: 'ok', extra }, context)
 
+  /** Stores values; the first one makes the store, which is recorded. */
+  const kept = async (work: (content: VaultContent) => VaultContent, context: Context): Promise<StoredAnswer> => {
+    if (!(await store.change(work))) return { ok: true }
+    await told('store', context, { kind: 'vault', unlock: 'file', moved: 0 })
+    return { ok: true, store: 'made' }
+  }
+
   const resolve = async (input: SecretText, way: 'text' | 'shell', { caller }: Context) => {
     const names = referencedNames(input.text)
     if (names.length === 0) return { text: input.text }
@@ -135,9 +144,9 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(secrets, {
     'POST /secrets': async (given, context) => {
       if (given.value !== undefined) checkValue(given.value)
-      await store.change(content => set(content, given, Date.now()))
+      const answer = await kept(content => set(content, given, Date.now()), context)
       await told('set', context, { key: given.key })
-      return { ok: true as const }
+      return answer
     },
     'GET /secrets': async () => ({ keys: await plainNames(store) }),
     'DELETE /secrets/{key}': async ({ key }, context) => {
@@ -192,14 +201,15 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /secrets/generate': async ({ key, recipe, replace }, context) => {
       const { value, publicKey } = generated(recipe)
       let rotated = false
-      await store.change(content => {
+      const work = (content: VaultContent) => {
         const before = content.secrets.find(({ name }) => name === key)
         if (before && !replace) refuse('conflict', `${key} is stored already: pass replace to make a new value for it`)
         rotated = before !== undefined
         return withSecret(content, { ...before, name: key, kind: 'generated', value, at: Date.now() }, Date.now())
-      })
+      }
+      const answer = await kept(work, context)
       await told('generated', context, { key, rotated })
-      return { ok: true as const, rotated, ...(publicKey !== undefined && { publicKey }) }
+      return { ...answer, rotated, ...(publicKey !== undefined && { publicKey }) }
     },
     'POST /secrets/import': async ({ text, path, ...how }, context) => {
       if ((text === undefined) === (path === undefined))
@@ -208,13 +218,13 @@ export const activate = async (host: Host): Promise<void> => {
         })
       const given = text ?? (await envSource(workspace, path!))
       let did: Imported = { added: [], replaced: [], skipped: [] }
-      await store.change(content => {
+      const { store: made } = await kept(content => {
         const next = imported(content, given, how, Date.now())
         did = next.did
         return next.content
-      })
+      }, context)
       await told('imported', context, { added: did.added, replaced: did.replaced })
-      return did
+      return { ...did, ...(made && { store: made }) }
     },
     'POST /secrets/ci': async ({ targets, keys: wanted }, context) => {
       const { results, stale } = await pushes.push(targets, wanted)
@@ -240,7 +250,8 @@ export const activate = async (host: Host): Promise<void> => {
       const known = await store.known()
       return {
         names: known.map(({ name }) => name).sort(),
-        open: store.head !== undefined && store.locked === undefined,
+        open: store.locked === undefined,
+        made: store.head !== undefined,
         bound: known.some(isBound),
       }
     },
@@ -248,11 +259,11 @@ export const activate = async (host: Host): Promise<void> => {
       const found = (await store.content()).secrets.find(each => each.name === name && each.kind === 'field')
       return found ? { value: found.value } : {}
     },
-    'secrets.put': async ({ name, value }) => {
+    'secrets.put': async ({ name, value }, context) => {
       checkField(name)
       checkValue(value)
       const now = Date.now()
-      await store.change(content => withSecret(content, { name, kind: 'field', value, at: now }, now))
+      await kept(content => withSecret(content, { name, kind: 'field', value, at: now }, now), context)
       return { ok: true as const }
     },
     'secrets.drop': async ({ name }) => {

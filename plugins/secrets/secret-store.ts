@@ -1,4 +1,4 @@
-import { mkdir, readFile } from 'node:fs/promises'
+import { access, constants, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { Refusal, refuse } from '../../sdk/index.js'
@@ -27,7 +27,10 @@ import {
 
 const INDEX = 'names'
 const LOCKED = 'the store of secrets is locked: its owner opens it with the passphrase (POST /secrets/store)'
-const NONE = 'the sandbox has nowhere to keep secrets yet: its owner chooses a place first (POST /secrets/store)'
+/** What the first value is kept in where nobody chose a place. */
+const MADE: StoreConfig = { kind: 'vault', unlock: 'file' }
+/** The codes of a disk that nothing can be written to. */
+const NOT_WRITABLE: ReadonlySet<string | undefined> = new Set(['EROFS', 'EACCES', 'EPERM'])
 const EMPTY: VaultContent = { secrets: [], replaced: [] }
 
 /**
@@ -76,13 +79,20 @@ export class SecretStore {
     return this.#vault ? this.#current() : EMPTY
   }
 
-  /** Changes what is stored, durably; `work` answers what is to be kept, and nothing where that is what is there. */
-  change(work: (content: VaultContent) => VaultContent): Promise<void> {
+  /**
+   * Changes what is stored, durably; `work` returns what to keep, or its argument where nothing changes.
+   *
+   * The first value makes the store; the answer says whether it did.
+   */
+  change(work: (content: VaultContent) => VaultContent): Promise<boolean> {
     return this.#turns.with('', async () => {
-      if (!this.#vault) refuse('conflict', NONE)
-      const before = await this.#current()
+      const before = await this.content()
       const next = work(before)
-      if (next !== before) await this.#keep(before, next)
+      if (next === before) return false
+      const first = !this.#vault
+      if (first) await this.#make()
+      await this.#keep(before, next)
+      return first
     })
   }
 
@@ -236,6 +246,20 @@ export class SecretStore {
     await this.#noteNames()
     await this.#deps.changed(NOTHING)
     return from?.content.secrets.length ?? 0
+  }
+
+  /** Makes an empty store for the first value. */
+  async #make(): Promise<void> {
+    try {
+      await access(this.#deps.folder, constants.W_OK)
+      await this.#move(MADE)
+    } catch (error) {
+      const code = codeOf(error)
+      if (!NOT_WRITABLE.has(code)) throw error
+      refuse('conflict', `the sandbox has nowhere to keep secrets: its data folder cannot be written to (${code})`, {
+        cause: error,
+      })
+    }
   }
 
   get #file(): string {

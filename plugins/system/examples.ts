@@ -210,6 +210,7 @@ export const examples = (): Examples<System> => ({
       boot: BOOT,
       base: 'http://127.0.0.1:8787',
       me: ADA,
+      wall: 'bwrap',
       programs: [
         {
           name: 'git',

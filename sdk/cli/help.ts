@@ -31,6 +31,12 @@ export const programHelp = (verbs: readonly Verb[], width = Infinity): string =>
     ),
     '',
     ...wrapped(
+      'To upgrade: git pull && npm ci in a clone, else npm install --global FILE with a newer package; daemons use it '
+        + `after their next start. ${SELF} uninstall removes everything.`,
+      width,
+    ),
+    '',
+    ...wrapped(
       'exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no daemon, 4 the turn failed or the work does '
         + 'not land, 130 interrupted',
       width,

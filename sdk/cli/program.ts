@@ -18,6 +18,7 @@ import { events } from './verbs/events.js'
 import { agentsVerb, diff, discard, land } from './verbs/fleet.js'
 import { extension } from './verbs/extension/extension.js'
 import { programHelp, verbHelp } from './help.js'
+import { link } from './verbs/link.js'
 import { login } from './verbs/access/login.js'
 import { logsVerb } from './verbs/logs.js'
 import { machine } from './verbs/machine.js'
@@ -25,7 +26,7 @@ import { members } from './verbs/access/members.js'
 import { modelVerb } from './verbs/model.js'
 import { modelsVerb } from './verbs/models.js'
 import { network } from './verbs/network.js'
-import { SELF } from './terminal/own-name.js'
+import { asTyped, SELF } from './terminal/own-name.js'
 import { queue } from './verbs/queue.js'
 import { answer, attachVerb, runVerb, stop } from './verbs/run.js'
 import { scriptAgentVerb } from './verbs/script-agent.js'
@@ -37,6 +38,7 @@ import { terminal } from './verbs/terminal.js'
 import { jsonLine, oneLine, plain } from './terminal/text.js'
 import { token } from './verbs/access/tokens.js'
 import { transcript } from './verbs/transcript.js'
+import { uninstall } from './verbs/uninstall.js'
 import { usage } from './verbs/usage.js'
 import { CONNECTION, EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from './verb.js'
 import { wall } from './verbs/wall.js'
@@ -46,6 +48,8 @@ import { say, write } from './terminal/write.js'
 export const VERBS: readonly Verb[] = [
   serve,
   service,
+  link,
+  uninstall,
   login,
   runVerb,
   attachVerb,
@@ -96,7 +100,7 @@ export const runProgram = async (args: readonly string[], terminal: Terminal): P
   } catch (error) {
     if (terminal.signal.aborted) return interrupted(terminal.signal.reason)
     const { code, message, reason } = failureOf(error)
-    say(terminal, wantsJson(args) ? jsonLine({ message, reason }) : `sandbox: ${message}\n`)
+    say(terminal, wantsJson(args) ? jsonLine({ message, reason }) : `sandbox: ${asTyped(message)}\n`)
     return code
   }
 }
@@ -236,7 +240,7 @@ const checked = (verb: Verb, given: GivenArguments): GivenArguments => {
   const { least = 0, most = 0 } = verb
   const found = given.args.length
   if (found < least || found > most)
-    misused(`expected sandbox ${verb.name} ${verb.usage}`.trimEnd() + `; ${SELF} ${verb.name} --help says more`)
+    misused(`expected ${SELF} ${verb.name} ${verb.usage}`.trimEnd() + `; ${SELF} ${verb.name} --help says more`)
   return given
 }
 

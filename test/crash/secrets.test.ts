@@ -176,6 +176,24 @@ t.test('the first choice of a store, killed at each step, can be repeated', besi
   }
 })
 
+t.test('the first value, killed at each step of making the store, leaves none or a usable one', beside, async t => {
+  for (const point of [...MOVED, ...WRITES]) {
+    const where = secretsIn(t)
+    await dies(t, where, point, ({ once: client }) => client.call('POST /secrets', { key: 'A', value: VALUES['A']! }))
+    const next = await daemonWith(t, ['secrets'], where)
+    const { configured, locked } = await next.client.call('GET /secrets/store')
+    t.equal(locked, false, point)
+    const left = await found(next)
+    t.ok(left['A'] === undefined || left['A'] === VALUES['A'], `${point}: nothing half stored`)
+    t.match(await next.client.call('POST /secrets', { key: 'B', value: VALUES['B']! }), {
+      ok: true,
+      store: configured ? undefined : 'made',
+    })
+    await next.stop()
+    t.same(await settled(t, where), { ...left, B: VALUES['B'] })
+  }
+})
+
 t.test('a kill at any moment of writes loses nothing acknowledged', beside, async t => {
   const where = secretsIn(t)
   const start = await daemonWith(t, ['secrets'], where)

@@ -44,7 +44,7 @@ export class CapabilityStore {
       for (const name of this.values.keys()) if (name.startsWith(`${id}/`)) this.values.delete(name)
       return { ok: true }
     },
-    'secrets.names': () => ({ names: [...this.values.keys()], open: this.open, bound: false }),
+    'secrets.names': () => ({ names: [...this.values.keys()], open: this.open, made: true, bound: false }),
     'secrets.get': ({ name }) => {
       if (!this.open) refuse('unavailable', 'the secret store is locked')
       const value = this.values.get(name)

@@ -14,6 +14,7 @@ import { askSocket } from '../../sdk/cli/daemon/socket.js'
 import type { Api } from '../../sdk/api.js'
 import type { Handlers } from '../../sdk/contract.js'
 import type { Scope } from '../../sdk/types.js'
+import { ALSO_UNWALLED } from './walls.js'
 import { checkAnswers } from './answers.js'
 import { copyRepository } from './repositories/prepared-repository.js'
 import { searchSecrets, watchCalls, watchProcess } from './secret-search.js'
@@ -76,6 +77,7 @@ export const daemonWith = async (
       port: 0,
       store: `sqlite://${join(data, 'store.sqlite')}`,
       json: true,
+      needsWall: false,
       deployment: options.deployment ?? {},
     },
     root,
@@ -292,7 +294,7 @@ export const spawnDaemon = async (
   ]
   const child = spawn(program, rest, {
     stdio: ['ignore', 'pipe', 'pipe'],
-    env: { ...process.env, ...env },
+    env: { ...process.env, ...ALSO_UNWALLED, ...env },
     ...(user !== undefined && { uid: user, gid: user }),
   })
   let errors = ''

@@ -1,4 +1,9 @@
+import { wallKind } from '../../sdk/node/wall/wall.js'
 import { ownProgram } from '../../sdk/node/programs/own-programs.js'
+
+/** The variables with which a daemon starts where the machine can build no wall. */
+export const ALSO_UNWALLED: { readonly [name: string]: string } =
+  (await wallKind()) === 'none' ? { SANDBOX_NO_WALL: '1' } : {}
 
 const installed = (await ownProgram('bwrap')) !== undefined
 

@@ -32,7 +32,7 @@ export interface LoginCalls {
    * - 404: no such connection
    * - 409: there is nothing to sign in to
    * - 424: the server cannot be reached, or offers no sign-in that is known here
-   * - 503: the store of secrets is missing or locked
+   * - 503: the store of secrets is locked
    */
   'POST /capabilities/{id}/login'(input: { id: CapabilityId; kind?: 'oauth' }): OAuthLogin
 
@@ -45,7 +45,7 @@ export interface LoginCalls {
    *   server names itself in the address: then paste the whole address
    * - 404: unknown or expired handshake
    * - 424: the server refused the code
-   * - 503: the store of secrets is missing or locked
+   * - 503: the store of secrets is locked
    */
   'POST /capabilities/{id}/login/finish'(input: {
     id: CapabilityId
@@ -64,7 +64,7 @@ export interface LoginCalls {
    * - 400: the state is unknown, used or expired, the issuer differs, or the server reported an error
    * - 424: the server refused the code
    * - 429: 30 unknown states in a minute
-   * - 503: the store of secrets is missing or locked
+   * - 503: the store of secrets is locked
    */
   'GET /capabilities/oauth/callback'(input: {
     state: string & tags.MaxLength<200>

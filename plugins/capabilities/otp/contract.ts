@@ -16,7 +16,7 @@ export interface OneTimeCodeCalls {
    *
    * - 404: no such connection
    * - 409: it holds no seed, or one that no code can be made from
-   * - 503: the store of secrets is missing or locked
+   * - 503: the store of secrets is locked
    */
   'GET /capabilities/{id}/otp'(input: { id: CapabilityId }): OneTimeCode
 }

@@ -219,7 +219,7 @@ export interface RecordCalls {
    * - 422: a kind that cannot be connected here, or `__vaulted__` where nothing is stored
    * - 424: the file of connections could not be read or written
    * - 501: a program is missing; the message says how to install it
-   * - 503: a secret is given, and the store of secrets is missing or locked
+   * - 503: a secret is given, and the store of secrets is locked
    */
   'POST /capabilities'(input: Capability): Stream<ApplyFrame>
 
@@ -255,7 +255,7 @@ export interface RecordCalls {
    * - 409: the kind holds no secret, or the connection is being changed
    * - 424: the other side refused the new value, and the old one stays; or the file could not be written
    * - 501: a program is missing; the message says how to install it
-   * - 503: the store of secrets is missing or locked
+   * - 503: the store of secrets is locked
    */
   'POST /capabilities/{id}/secret'(input: {
     id: CapabilityId

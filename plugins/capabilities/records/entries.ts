@@ -77,7 +77,7 @@ export class Entries {
     const handlers = await this.#handlersOf(entries)
     const plain = [...entries].flatMap(([id, entry]) =>
       plainFields(entry, handlers.get(entry.kind)).map(
-        field => `${id}: the secret ${field} stands in the file: open the store of secrets with POST /secrets/store`,
+        field => `${id}: the secret ${field} stands in the file: store it with POST /capabilities/${id}/secret`,
       ),
     )
     return wrong === undefined ? [...problems, ...plain] : [wrong]
@@ -149,7 +149,7 @@ export class Entries {
   async #withoutValues(id: string, entry: FileEntry, handler: KindHandler | undefined): Promise<FileEntry> {
     const plain = plainFields(entry, handler)
     const { file, vault, log } = this.#deps
-    if (plain.length === 0 || this.#moving.has(id) || !(await vault.isOpen())) return entry
+    if (plain.length === 0 || this.#moving.has(id) || !(await vault.isMade())) return entry
     this.#moving.add(id)
     try {
       for (const field of plain) await vault.put(id, field, String(entry.config[field]))

@@ -1,7 +1,7 @@
 import { type Host, Refusal, refuse } from '../../../sdk/index.js'
 
-const NO_STORE =
-  'the sandbox has no open store of secrets: set it up or open it with POST /secrets/store, and try again'
+const LOCKED = 'the store of secrets is locked: open it with POST /secrets/store, and try again'
+const NO_GROUP = 'this sandbox runs without the group of secrets, which keeps them'
 
 /** The secret fields of connections, kept by the group of secrets under `<id>/<field>`. */
 export class Vault {
@@ -13,12 +13,24 @@ export class Vault {
 
   /** Refuses where no secret can be stored now. */
   async assertOpen(): Promise<void> {
-    if (!(await this.isOpen())) refuse('unavailable', NO_STORE)
+    if (!(await this.#isServed())) refuse('unavailable', NO_GROUP)
+    if (!(await this.isOpen())) refuse('unavailable', LOCKED)
   }
 
+  /** Whether values can be read and stored now; the first one makes the store. */
   async isOpen(): Promise<boolean> {
-    if (!(await this.#host.serves('secrets.names')) || !(await this.#host.serves('secrets.put'))) return false
-    return (await this.#host.call('secrets.names')).open
+    return (await this.#isServed()) && (await this.#host.call('secrets.names')).open
+  }
+
+  /** Whether there is a store that is open: no value was stored without one. */
+  async isMade(): Promise<boolean> {
+    if (!(await this.#isServed())) return false
+    const { open, made } = await this.#host.call('secrets.names')
+    return open && made
+  }
+
+  async #isServed(): Promise<boolean> {
+    return (await this.#host.serves('secrets.names')) && (await this.#host.serves('secrets.put'))
   }
 
   /** A value; undefined when none is stored or no store is open. */
@@ -49,12 +61,12 @@ export class Vault {
 
 const CLOSED: ReadonlySet<string> = new Set(['conflict', 'unavailable', 'not-found'])
 
-/** While there is no open store, connecting something is refused as not ready (503), not as a conflict. */
+/** Where no store can be made or opened, connecting something is refused as not ready (503), not as a conflict. */
 const open = async <T>(asked: Promise<T>): Promise<T> => {
   try {
     return await asked
   } catch (error) {
-    if (error instanceof Refusal && error.reason === 'conflict') refuse('unavailable', NO_STORE, { cause: error })
+    if (error instanceof Refusal && error.reason === 'conflict') refuse('unavailable', error.message, { cause: error })
     throw error
   }
 }

@@ -63,7 +63,7 @@ export const openBackends = (
     const subscribed = eventOperations(events, backend, records)
     const secrets = { host, extension, entries }
     const used = (entry: string) => records.used(id, entry)
-    const reach = { entries, listeners, names, used }
+    const reach = { net: entries.net, listeners, names, used }
     const schedule = new Schedule(host.store, id, key => {
       void backend.process?.link.request('due', { key }).catch(() => {})
     })

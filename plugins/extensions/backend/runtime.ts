@@ -26,10 +26,6 @@ export class Backends implements ExtensionRuntime {
     return this.#backends.get(id)?.status
   }
 
-  problems(id: string): string[] {
-    return this.#backends.get(id)?.routes.problems ?? []
-  }
-
   settingsChanged(id: string, keys: string[]): void {
     void this.#backends
       .get(id)

@@ -210,7 +210,7 @@ export interface ListingCalls {
    * - 413: the disk is full, or a secret value has more than 64 KiB
    * - 422: a key that the extension does not declare, or the file of settings cannot be read
    * - 424: the file could not be written; the message says why
-   * - 503: a secret value without an open store of secrets
+   * - 503: a secret value, and the store of secrets is locked
    */
   'POST /extensions/{id}/settings'(input: { id: ExtensionId; settings: SettingValues }): Ok
 

@@ -7,8 +7,8 @@ import type { ExtensionManifest, ExtensionSetting } from '../manifest/manifest.j
 
 /** The file with the settings of extensions, from the workspace. */
 export const SETTINGS_FILE = '.sandbox/config/extension-settings.json'
-const NO_STORE =
-  'the sandbox has no open store of secrets: set it up or open it with POST /secrets/store, and try again'
+const LOCKED = 'the store of secrets is locked: open it with POST /secrets/store, and try again'
+const NO_GROUP = 'this sandbox runs without the group of secrets, which keeps secret settings'
 const MOST_SECRET = 64 * 1024
 
 type Values = { [key: string]: string | number | boolean }
@@ -86,11 +86,11 @@ export class ExtensionSettings {
   async assertDroppable(id: string): Promise<void> {
     await this.stored(id)
     if ((await this.secretKeys(id)).length > 0 && !(await this.#host.call('secrets.names')).open)
-      refuse('unavailable', NO_STORE)
+      refuse('unavailable', LOCKED)
   }
 
   async #setSecret(name: string, value: string, there: boolean): Promise<void> {
-    if (!(await this.#host.serves('secrets.put'))) refuse('unavailable', NO_STORE)
+    if (!(await this.#host.serves('secrets.put'))) refuse('unavailable', NO_GROUP)
     if (value !== '') await opened(this.#host.call('secrets.put', { name, value }))
     else if (there) await opened(this.#host.call('secrets.drop', { name }))
   }
@@ -116,12 +116,12 @@ const assertFits = (setting: ExtensionSetting, value: unknown): void => {
   if (value.includes('\0')) refuse('invalid', `settings.${key}: expected no NUL character`)
 }
 
-/** Without an open store a secret cannot be stored: 503, not a conflict. */
+/** Where no store can be made or opened, a secret cannot be stored: 503, not a conflict. */
 const opened = async <T>(asked: Promise<T>): Promise<T> => {
   try {
     return await asked
   } catch (error) {
-    if (error instanceof Refusal && error.reason === 'conflict') refuse('unavailable', NO_STORE, { cause: error })
+    if (error instanceof Refusal && error.reason === 'conflict') refuse('unavailable', error.message, { cause: error })
     throw error
   }
 }

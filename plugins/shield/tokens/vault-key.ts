@@ -4,8 +4,7 @@ import { Refusal, refuse, type Host } from '../../../sdk/index.js'
 const FIELD = 'shield/key'
 const KEY_BYTES = 32
 const NO_VAULT =
-  'personal data is kept encrypted with a key in the store of secrets, which is not set up: '
-  + 'POST /secrets/store sets it up'
+  'personal data is kept encrypted with a key in the store of secrets: this sandbox has none, or no key was made yet'
 
 /** The key of lists and tokens, which is kept with the secrets. */
 export class VaultKey {
@@ -42,14 +41,14 @@ export class VaultKey {
   }
 }
 
-/** A store that is missing or locked is one answer for people: not ready. */
+/** A store that is locked or cannot be made is one answer for people: not ready. */
 const opened = async <T>(work: Promise<T>): Promise<T> => {
   try {
     return await work
   } catch (error) {
     const { reason, message } = Refusal.from(error)
-    if (reason === 'conflict') return refuse('unavailable', NO_VAULT)
-    if (reason === 'unavailable') return refuse('unavailable', `the lists and tokens cannot be read: ${message}`)
+    if (reason === 'conflict' || reason === 'unavailable')
+      return refuse('unavailable', `the lists and tokens cannot be read: ${message}`)
     throw error
   }
 }

@@ -16,6 +16,8 @@ export interface Info {
   routes: string[]
   /** Operation id to a fingerprint of its input and output types. */
   shapes: { [id: string]: string }
+  /** What turns and terminals run behind; `none`: they have the rights of the user who runs the daemon. */
+  wall: 'bwrap' | 'unshare' | 'none'
   programs: Program[]
   boot: BootProgress
   /** The address that links name: the public one where one is configured, else that of this request. */

@@ -1,3 +1,4 @@
+import { SELF } from '../terminal/own-name.js'
 import { columns } from '../terminal/text.js'
 import { CONNECTION, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 import { printResult } from '../terminal/asked.js'
@@ -12,11 +13,11 @@ export const operations = async (terminal: Terminal, given: GivenArguments): Pro
 export const calls: Verb = {
   name: 'calls',
   usage: '[GROUP]',
-  summary: 'list every call of the daemon as a command: sandbox GROUP CALL',
+  summary: 'list every call of the daemon as a command, GROUP CALL',
   examples: ['calls', 'calls agents'],
   notes: [
-    'Each of them is also a command, with --help: sandbox settings get, sandbox agents get c-1, sandbox '
-      + 'areas list --json.',
+    `Each of them is also a command, with --help: ${SELF} settings get, ${SELF} agents get c-1, ${SELF} areas list `
+      + '--json.',
     'They come from the document the daemon publishes, so calls of its extensions are among them.',
   ],
   flags: {

@@ -2,8 +2,10 @@ import { type Client, createClient, Unreached } from '../../client.js'
 import { askSocket, type SocketRequest } from './socket.js'
 import { Refusal } from '../../refusal.js'
 import { daemonAt, findDaemon, type Running } from './daemon.js'
+import { WITHOUT_WALL } from '../../node/wall/absence.js'
 import { inputText } from '../terminal/input.js'
 import { EXIT, CommandFailure, type GivenArguments, misused, type Terminal } from '../verb.js'
+import { say } from '../terminal/write.js'
 
 /** A client of a daemon, with its details if it runs on this machine. */
 export interface Connection {
@@ -23,7 +25,13 @@ export const connected = async <T>(
 ): Promise<T> => {
   const { url, daemon } = await whichDaemon(terminal, given)
   const token = await tokenOf(terminal, given)
-  if (token) return work({ client: signed(createClient({ url, token }), terminal), url, ...(daemon && { daemon }) })
+  const warn = given.on('json') ? () => {} : () => say(terminal, `warning: ${WITHOUT_WALL}\n`)
+  if (daemon?.wall === 'none') warn()
+  if (token) {
+    const client = signed(createClient({ url, token }), terminal)
+    if (!daemon && (await wallOf(client, terminal)) === 'none') warn()
+    return work({ client, url, ...(daemon && { daemon }) })
+  }
   if (!daemon)
     throw new CommandFailure(
       EXIT.failed,
@@ -32,6 +40,13 @@ export const connected = async <T>(
     )
   return asOwner(daemon, terminal, work)
 }
+
+/** What the turns of a daemon elsewhere run behind; undefined: the token may not ask, or the daemon does not say. */
+const wallOf = (client: Client, { signal }: Terminal): Promise<string | undefined> =>
+  client.call('GET /info', undefined, { signal }).then(
+    ({ wall }) => wall,
+    () => undefined,
+  )
 
 /** The control token, from a file or the environment: other users of this machine can see arguments. */
 const tokenOf = async (terminal: Terminal, given: GivenArguments): Promise<string | undefined> => {

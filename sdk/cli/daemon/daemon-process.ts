@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
+import { SELF } from '../terminal/own-name.js'
 import type { Terminal } from '../verb.js'
 import { programFile } from '../../node/programs/package.js'
 
@@ -11,7 +12,7 @@ export const startDaemonProcess = (
 ): ChildProcess =>
   spawn(process.execPath, [programFile('kernel/main.js'), ...args], {
     cwd,
-    env: { ...env, SANDBOX_PARENT: String(process.pid) },
+    env: { ...env, SANDBOX_PARENT: String(process.pid), SANDBOX_COMMAND: SELF },
     stdio: stdio === 'inherit' ? stdio : [...stdio],
   })
 

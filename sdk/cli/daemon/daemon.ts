@@ -17,6 +17,8 @@ export interface Running {
   readonly data: string
   /** Files and folders that the deployment makes visible behind every wall. */
   readonly grants?: WallGrants
+  /** What its turns run behind; absent: an older daemon wrote the file. */
+  readonly wall?: string
 }
 
 type Surroundings = Pick<Terminal, 'env' | 'cwd' | 'signal'>
@@ -35,7 +37,7 @@ export const findDaemon = async (terminal: Surroundings, data: string | undefine
     const [found] = await live([resolve(terminal.cwd, data)], terminal.signal)
     return found ?? none(`no daemon runs on the data folder ${data}; start one with "${SELF} serve --data ${data}"`)
   }
-  const found = await running(terminal)
+  const found = await runningDaemons(terminal)
   const here = await realpath(terminal.cwd)
   const holding = found
     .filter(({ workspace }) => within(workspace, here))
@@ -50,12 +52,12 @@ export const findDaemon = async (terminal: Surroundings, data: string | undefine
 /** The running daemon of this user on this machine at an address. */
 export const daemonAt = async (terminal: Surroundings, url: string): Promise<Running | undefined> => {
   const { origin } = new URL(url)
-  return (await running(terminal)).find(daemon => new URL(daemon.url).origin === origin)
+  return (await runningDaemons(terminal)).find(daemon => new URL(daemon.url).origin === origin)
 }
 
 /** The running daemon of a workspace, by its real path. */
 export const daemonOn = async (terminal: Surroundings, workspace: string): Promise<Running | undefined> =>
-  (await running(terminal)).find(daemon => daemon.workspace === workspace)
+  (await runningDaemons(terminal)).find(daemon => daemon.workspace === workspace)
 
 const none = (message: string): never => {
   throw new CommandFailure(EXIT.noDaemon, message)
@@ -66,7 +68,8 @@ const within = (folder: string, path: string): boolean => {
   return way === '' || (way !== '..' && !way.startsWith('../') && !isAbsolute(way))
 }
 
-const running = async ({ env, signal }: Surroundings): Promise<Running[]> => {
+/** Every running daemon of this user on this machine. */
+export const runningDaemons = async ({ env, signal }: Surroundings): Promise<Running[]> => {
   return live(dataFolders(stateRoot(env)), signal)
 }
 
@@ -82,7 +85,7 @@ const live = async (folders: readonly string[], signal: AbortSignal): Promise<Ru
 
 const described = (data: string, text: string): Running | undefined => {
   try {
-    const { url, pid, socket, workspace, grants } = JSON.parse(text) as { [key: string]: unknown }
+    const { url, pid, socket, workspace, grants, wall } = JSON.parse(text) as { [key: string]: unknown }
     if (typeof url !== 'string' || typeof pid !== 'number' || typeof workspace !== 'string') return undefined
     return URL.canParse(url) && Number.isInteger(pid) && pid > 0
       ? {
@@ -91,6 +94,7 @@ const described = (data: string, text: string): Running | undefined => {
           workspace,
           data,
           ...(isGrants(grants) && { grants }),
+          ...(typeof wall === 'string' && { wall }),
           ...(typeof socket === 'string' && { socket }),
         }
       : undefined

@@ -10,7 +10,8 @@ import { landWork, showDiff } from '../verbs/fleet.js'
 import { followRun } from '../follow/follow.js'
 import { isAtLeast, readLogLine } from '../../log-line.js'
 import { loginLink } from '../verbs/access/login.js'
-import { SELF } from '../terminal/own-name.js'
+import { offerLink } from './link-offer.js'
+import { isOfFolder, SELF } from '../terminal/own-name.js'
 import { answerWords } from '../follow/card-lines.js'
 import { mintConversation, startTurn } from '../follow/turn.js'
 import { sampleWorkspace } from './sample-workspace.js'
@@ -44,8 +45,10 @@ export const startSample = async (terminal: Terminal, flags: readonly string[]):
       say(terminal, `sandbox: the demonstration stopped: ${plain((error as Error).message)}\n`)
   })
   await Promise.race([shown, over])
-  if (child.exitCode === null && !terminal.signal.aborted)
+  if (child.exitCode === null && !terminal.signal.aborted) {
     await write(terminal, await nextSteps(terminal, url, flags, conversationId))
+    await Promise.race([offerLink(terminal), over])
+  }
   return over
 }
 
@@ -169,10 +172,10 @@ const nextSteps = async (
     [`${SELF} run "/demo"`, 'runs the demonstration again, from a second terminal'],
     [`${SELF} agents`, 'the conversations'],
     [`${url}/reference`, 'all calls'],
-    [
-      SELF === 'npx sandbox' ? 'npm start -- --workspace DIR' : `${SELF} serve --workspace DIR`,
-      'serves a folder of yours',
-    ],
+    [isOfFolder(SELF) ? 'npm start -- --workspace DIR' : `${SELF} serve --workspace DIR`, 'serves a folder of yours'],
+    ...(isOfFolder(SELF)
+      ? [[`${SELF} link`, 'makes the command sandbox for every folder; until then these work in this folder alone']]
+      : []),
   ]
   const next = rows.map(([what, why]) => `  ${what}\n      ${why}\n`)
   return `\n${bold('The daemon stays up; Ctrl-C stops it. What to do next:')}\n${next.join('')}`

@@ -1,12 +1,19 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, readFile, rm } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import { writeAtomic } from '../../node/files/files.js'
 import { plain, quoted } from '../terminal/text.js'
 import { EXIT, CommandFailure, type Terminal } from '../verb.js'
-import { launchdPlist, type Service, serviceName, systemdUnit } from './service-unit.js'
+import {
+  launchdPlist,
+  type Service,
+  serviceName,
+  systemdUnit,
+  workspaceOfPlist,
+  workspaceOfUnit,
+} from './service-unit.js'
 
 /** The state of a service: whether it is running, and whether it starts at sign-in. */
 export interface ServiceState {
@@ -27,6 +34,8 @@ export interface Manager {
   state(workspace: string): Promise<ServiceState>
   /** Stops the service and removes its unit file. */
   remove(workspace: string): Promise<void>
+  /** The workspaces that have a service, by its unit file. */
+  workspaces(): Promise<string[]>
   /** What the person must do to keep the service running. */
   readonly hint?: string
 }
@@ -81,6 +90,33 @@ const write = async (file: string, text: string): Promise<void> => {
 const lingers = ({ env }: Surroundings): boolean =>
   env.USER !== undefined && existsSync(join('/var/lib/systemd/linger', basename(env.USER)))
 
+/** The workspaces of the unit files of a folder: a file is ours if it has the name of the workspace that it serves. */
+const workspacesIn = async (
+  folder: string,
+  extension: string,
+  read: (text: string) => string | undefined,
+): Promise<string[]> => {
+  const names = await readdir(folder).catch(() => [])
+  const found = await Promise.all(
+    names
+      .filter(name => name.startsWith('sandbox-') && name.endsWith(extension))
+      .map(async name => {
+        const workspace = read(await readFile(join(folder, name), 'utf8').catch(() => ''))
+        return workspace !== undefined && `${serviceName(workspace)}${extension}` === name ? [workspace] : []
+      }),
+  )
+  return found.flat()
+}
+
+/** The services of this user; without a service manager, or unit files, there are none. */
+export const servicesOf = async (
+  terminal: Surroundings,
+): Promise<{ readonly workspaces: readonly string[]; readonly manager?: Manager }> => {
+  if (process.platform !== 'linux' && process.platform !== 'darwin') return { workspaces: [] }
+  const manager = managerOf(process.platform, terminal, [])
+  return { workspaces: await manager.workspaces(), manager }
+}
+
 const systemd = (terminal: Surroundings): Manager => {
   const systemctl = runner('systemctl', terminal)
   const user = (...args: string[]) => systemctl('--user', '--no-pager', ...args)
@@ -116,6 +152,7 @@ const systemd = (terminal: Surroundings): Manager => {
       ])
       return { active: active.out === 'active', enabled: enabled.out === 'enabled' }
     },
+    workspaces: () => workspacesIn(folder, '.service', workspaceOfUnit),
     remove: async workspace => {
       must(await user('disable', '--now', unit(workspace)), `systemctl --user disable --now ${unit(workspace)}`)
       await rm(file(workspace))
@@ -127,8 +164,8 @@ const systemd = (terminal: Surroundings): Manager => {
 const launchd = (terminal: Surroundings): Manager => {
   const launchctl = runner('launchctl', terminal)
   const domain = `gui/${process.getuid?.() ?? 0}`
-  const file = (workspace: string) =>
-    join(homeOf(terminal), 'Library', 'LaunchAgents', `${serviceName(workspace)}.plist`)
+  const folder = join(homeOf(terminal), 'Library', 'LaunchAgents')
+  const file = (workspace: string) => join(folder, `${serviceName(workspace)}.plist`)
   const target = (workspace: string) => `${domain}/${serviceName(workspace)}`
   return {
     file,
@@ -153,6 +190,7 @@ const launchd = (terminal: Surroundings): Manager => {
       const { ok, out } = await launchctl('print', target(workspace))
       return { active: ok && /\bstate = running\b/.test(out), enabled: ok }
     },
+    workspaces: () => workspacesIn(folder, '.plist', workspaceOfPlist),
     remove: async workspace => {
       await launchctl('bootout', target(workspace))
       await rm(file(workspace))

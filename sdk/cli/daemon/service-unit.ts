@@ -92,3 +92,15 @@ const escaped = (text: string): string =>
   oneLineOnly(text).replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 
 const string = (text: string): string => `<string>${escaped(text)}</string>`
+
+/** The workspace that a unit file of systemd serves. */
+export const workspaceOfUnit = (text: string): string | undefined =>
+  /^ExecStart=.*?"--workspace=((?:[^"\\]|\\.)*)"/m.exec(text)?.[1]?.replace(/\\(.)/g, '$1').replaceAll('%%', '%')
+
+/** The workspace that a launch agent serves. */
+export const workspaceOfPlist = (text: string): string | undefined =>
+  /<string>--workspace=(.*?)<\/string>/
+    .exec(text)?.[1]
+    ?.replace(/&(lt|gt|amp);/g, (_, name: 'lt' | 'gt' | 'amp') => ENTITIES[name])
+
+const ENTITIES = { lt: '<', gt: '>', amp: '&' } as const

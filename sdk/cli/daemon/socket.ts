@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createConnection } from 'node:net'
+import { SELF } from '../terminal/own-name.js'
 import { Refusal, refuse, type RefusalBody } from '../../refusal.js'
 import { nameFor } from '../../node/programs/peer-process.js'
 
@@ -47,7 +48,7 @@ const exchange = (path: string, request: SocketRequest, signal?: AbortSignal): P
     let text = ''
     let asked = false
     const fail = (why: string) =>
-      reject(new Refusal('unavailable', `no daemon answers at ${path}: ${why}; start one with sandbox serve`))
+      reject(new Refusal('unavailable', `no daemon answers at ${path}: ${why}; start one with ${SELF} serve`))
     const socket = createConnection({ path, ...(signal && { signal }) })
     const timer = setTimeout(() => socket.destroy(new Error(`no answer in ${PATIENCE / 1000} s`)), PATIENCE)
     const ask = (greeting: string): void => {

@@ -22,6 +22,6 @@ export const withText = (
   given: GivenArguments,
 ): { before: GivenArguments; text: string } => {
   const { args } = given
-  if (args.length > 2) misused(`expected sandbox ${name} ${usage}, found ${args.length} words; put the text in quotes`)
+  if (args.length > 2) misused(`expected ${SELF} ${name} ${usage}, found ${args.length} words; put the text in quotes`)
   return { before: { ...given, args: args.slice(0, -1) }, text: args.at(-1) ?? '' }
 }

@@ -9,6 +9,7 @@ import type {
 import { answerWords, cardLines, conflictLines } from './card-lines.js'
 import { SubagentLines } from './subagent-lines.js'
 import { compare } from './patch.js'
+import { asTyped } from '../terminal/own-name.js'
 import { oneLine, plain, short, stylesOf, type Styles } from '../terminal/text.js'
 
 /** The most lines shown of a tool's text and of a file's change; further lines are counted. */
@@ -206,7 +207,11 @@ const linesOf = (
     case 'queue':
       return [dim(waiting(frame))]
     case 'notice':
-      return [frame.level === 'warning' ? yellow(`warning: ${plain(frame.text)}`) : dim(`note: ${plain(frame.text)}`)]
+      return [
+        frame.level === 'warning'
+          ? yellow(`warning: ${plain(asTyped(frame.text))}`)
+          : dim(`note: ${plain(asTyped(frame.text))}`),
+      ]
     case 'error':
       return [
         red(`error: ${plain(frame.message)}`),

@@ -5,6 +5,7 @@ import { connected } from '../daemon/connection.js'
 import { SELF } from '../terminal/own-name.js'
 import { columns, jsonLine, oneLine, plain, quoted } from '../terminal/text.js'
 import { CONNECTION, EXIT, misused, type GivenArguments, type Terminal, type Verb } from '../verb.js'
+import { withStoreNote } from './access/store-note.js'
 import { write } from '../terminal/write.js'
 
 const EXPECTED = 'expected agent list, agent add NAME --command "PROGRAM ARGS" or agent remove NAME'
@@ -90,13 +91,13 @@ const added = async (terminal: Terminal, given: GivenArguments, name: string): P
       ...(login !== undefined && { loginCommand: login }),
       ...(env !== undefined && { env }),
     }
-    const frames = await client.call(
-      'POST /capabilities',
-      { id: name, kind: 'agent', config },
-      { signal: terminal.signal },
-    )
-    for await (const frame of frames)
-      await write(terminal, given.on('json') ? jsonLine(frame) : `${wordsOf(frame, name)}\n`)
+    const connect = async () => {
+      const asked = { id: name, kind: 'agent', config } as const
+      const frames = await client.call('POST /capabilities', asked, { signal: terminal.signal })
+      for await (const frame of frames)
+        await write(terminal, given.on('json') ? jsonLine(frame) : `${wordsOf(frame, name)}\n`)
+    }
+    await (env === undefined ? connect() : withStoreNote(terminal, given, client, connect))
     return EXIT.ok
   })
 }

@@ -11,7 +11,7 @@ const MOST_CONTEXT = 1_048_576
 export const addLocal = (terminal: Terminal, given: GivenArguments, name: string): Promise<number> => {
   const [model = '', url, sha256, label] = ['local', 'url', 'sha256', 'label'].map(flag => given.text(flag))
   const context = given.text('context')
-  if (!model) misused('--local: expected a model of sandbox model fit, or custom with --url FILE')
+  if (!model) misused(`--local: expected a model of ${SELF} model fit, or custom with --url FILE`)
   if (context !== undefined && !(/^\d{3,7}$/.test(context) && Number(context) <= MOST_CONTEXT))
     misused(`--context: expected a number of tokens from 512 to ${MOST_CONTEXT}, found ${plain(context)}`)
   const input: LocalInput = {

@@ -5,6 +5,7 @@ import { connected } from '../daemon/connection.js'
 import { SELF } from '../terminal/own-name.js'
 import { columns, counted, oneLine, plain, quoted } from '../terminal/text.js'
 import { CONNECTION, EXIT, misused, type GivenArguments, type Terminal, type Verb } from '../verb.js'
+import { withStoreNote } from './access/store-note.js'
 import { addLocal, fitting, shownStatus, switchLocal } from './local-model.js'
 
 const PROTOCOLS: readonly string[] = ['openai', 'anthropic', 'ollama'] satisfies WireProtocol[]
@@ -107,19 +108,15 @@ const added = async (terminal: Terminal, given: GivenArguments, name: string): P
   return asked(
     terminal,
     daemon,
-    (client, options) =>
-      client.call(
-        'POST /endpoints',
-        {
-          id: name,
-          kind: 'server',
-          protocol: protocol as WireProtocol,
-          baseUrl: baseUrl!,
-          ...(key !== undefined && { apiKey: key }),
-          ...(label !== undefined && { label }),
-        },
-        options,
-      ),
+    (client, options) => {
+      const server = {
+        ...{ id: name, kind: 'server' as const, protocol: protocol as WireProtocol, baseUrl: baseUrl! },
+        ...(key !== undefined && { apiKey: key }),
+        ...(label !== undefined && { label }),
+      }
+      const save = () => client.call('POST /endpoints', server, options)
+      return key === undefined ? save() : withStoreNote(terminal, given, client, save)
+    },
     ({ id, status, models, default: first, detail }) => [
       `saved ${plain(id)}: ${status}, ${counted(models, 'model')}${first ? `, default ${oneLine(first)}` : ''}`,
       ...(detail === undefined ? [] : [oneLine(detail)]),

@@ -18,6 +18,7 @@ export const SERVE: { readonly [name: string]: Flag } = {
     help: 'the address in sign-in links and invitations; default: the address it listens on ' + '(SANDBOX_PUBLIC_URL)',
   },
   config: { value: 'FILE', help: "the deployment's own settings (SANDBOX_CONFIG)" },
+  'no-wall': { help: 'start also where turns would run without a wall (SANDBOX_NO_WALL)' },
 }
 
 /** Runs a daemon in the foreground. */
@@ -45,4 +46,6 @@ export const serve: Verb = {
 }
 
 const passed = (given: GivenArguments): string[] =>
-  Object.keys(SERVE).flatMap(name => (given.text(name) === undefined ? [] : [`--${name}=${given.text(name)}`]))
+  Object.keys(SERVE).flatMap(name =>
+    given.on(name) ? [`--${name}`] : given.text(name) === undefined ? [] : [`--${name}=${given.text(name)}`],
+  )

@@ -178,7 +178,10 @@ const serviceOf = async (terminal: Terminal, given: GivenArguments): Promise<Ser
     'public-url': chosen('public-url'),
     config,
   }
-  const flags = Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]))
+  const flags = [
+    ...Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`])),
+    ...(given.on('no-wall') || env.SANDBOX_NO_WALL ? ['--no-wall'] : []),
+  ]
   const programs = (env.PATH ?? '')
     .split(delimiter)
     .filter(each => each !== '' && !OF_NPM.test(each))

@@ -1,5 +1,6 @@
 import type { WallGrants } from '../../host.js'
 import { declareTurnWritable } from '../../node/programs/turn-writable.js'
+import { WITHOUT_WALL } from '../../node/wall/absence.js'
 import { homeOfPeople } from '../../node/wall/home.js'
 import type { Mount } from '../../node/wall/spec.js'
 import { mountsOf } from '../../node/wall/view.js'
@@ -68,8 +69,7 @@ const linesOf = (kind: keyof typeof WALLS, rows: readonly Row[], width: number |
   const sorted = order.flatMap(access => rows.filter(row => row.access === access))
   return [
     kind === 'none'
-      ? 'there is no wall: turns and terminals have the rights of the user who runs the daemon (apt-get install '
-        + 'bubblewrap)'
+      ? `${WITHOUT_WALL} (apt-get install bubblewrap)`
       : `behind ${WALLS[kind]}, these paths are visible and nothing else:`,
     '',
     ...columns([['ACCESS', 'PATH', 'WHAT'], ...sorted.map(({ access, path, why }) => [access, path, why])], width),

@@ -11,6 +11,7 @@ t.test('flags override the environment, and the environment overrides defaults',
     port: 9000,
     host: '127.0.0.1',
     json: false,
+    needsWall: true,
     data: /^\/state\/sandbox\/[0-9a-f]{16}$/,
   })
   t.match(readConfig(['--port', '0', '--data', '/elsewhere', '--json'], env), {
@@ -18,6 +19,7 @@ t.test('flags override the environment, and the environment overrides defaults',
     data: '/elsewhere',
     store: 'sqlite:///elsewhere/store.sqlite',
     json: true,
+    needsWall: true,
   })
 })
 

@@ -122,7 +122,7 @@ t.test('its group gets a connection with its values, unless it was changed by ha
   t.same(await entry(), { id: 'files', config: { server: 'nas' }, secrets: { password: 'open sesame' } })
   await t.rejects(entry('vpn'), { reason: 'not-found', message: /of kind vpn/ })
   vault.open = false
-  await t.rejects(entry(), { reason: 'unavailable', message: /open store of secrets/ })
+  await t.rejects(entry(), { reason: 'unavailable', message: /store of secrets is locked/ })
   vault.open = true
   const file = join(daemon.workspace, '.sandbox/config/capabilities.json')
   writeFileSync(file, readFileSync(file, 'utf8').replace('nas', 'elsewhere'))

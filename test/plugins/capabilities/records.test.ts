@@ -136,11 +136,11 @@ t.test('a wrong secret is refused without being shown, and the old one stays', a
   t.same([...vault.values], [['picky/env', 'KEY=right-key\nOTHER=1']])
 })
 
-t.test('without an open store of secrets a secret is refused with what to do, and all else works', async t => {
+t.test('without the group of secrets a secret is refused, and all else works', async t => {
   const daemon = await daemonWith(t, ['capabilities'])
   t.match(await post(daemon, '/capabilities', secretAgent(picky(daemon))), {
     status: 503,
-    body: { message: /POST \/secrets\/store/ },
+    body: { message: /without the group of secrets/ },
   })
   const frames = await add(daemon, { id: 'scripts', kind: 'agent', config: { command: SCRIPT_AGENT } })
   t.match(frames.at(-1), { kind: 'result' })

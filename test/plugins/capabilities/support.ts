@@ -20,7 +20,7 @@ export const vaultFake = (): FakeVault => {
     values,
     open: true,
     fakes: {
-      'secrets.names': () => ({ names: [...values.keys()], open: vault.open, bound: false }),
+      'secrets.names': () => ({ names: [...values.keys()], open: vault.open, made: true, bound: false }),
       'secrets.get': ({ name }) => {
         if (!vault.open) throw new Refusal('unavailable', 'the store of secrets is locked')
         const value = values.get(name)

@@ -89,14 +89,9 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
   })
 
   await t.test('settings are saved, and a secret one is stored and never shown', async t => {
-    const tab = await ownerTab(browser, daemon, '#/secrets')
+    const tab = await ownerTab(browser, daemon, '#/extensions/ada.first')
     const { page } = tab
     const dialog = page.getByRole('dialog')
-    await page.getByRole('button', { name: 'Choose one' }).click()
-    await dialog.getByLabel('Unlocked by').selectOption('file')
-    await dialog.getByRole('button', { name: 'Choose' }).click()
-    await page.getByRole('button', { name: 'Add a secret' }).waitFor()
-    await page.evaluate('location.hash = "#/extensions/ada.first"')
     await page.getByLabel('Greeting').fill('Good day')
     await page.getByLabel('Loud').check()
     await page.getByLabel('Token').fill('secret-greeting-8723')

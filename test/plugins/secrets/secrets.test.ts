@@ -1,5 +1,5 @@
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { mock } from 'node:test'
 import fc from 'fast-check'
@@ -7,7 +7,7 @@ import t from 'tap'
 import type { SecretsCalls } from '../../../plugins/secrets/contract.js'
 import type { Input } from '../../../sdk/contract.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
-import { folderOf, spawnDaemon } from '../../support/daemon.js'
+import { folderOf, spawnDaemon, type Support } from '../../support/daemon.js'
 import { maskedValues } from '../../../plugins/secrets/masked-values.js'
 import { exactly } from '../../support/lists.js'
 import { clientOf } from '../../support/people.js'
@@ -15,6 +15,7 @@ import { meantInClear } from '../../support/secret-search.js'
 import { filesWith, inner, openVaultOf, secretsWith } from './support.js'
 
 const VALUE = 'tr0ub4dor&3-and-more'
+const FIRST = 'the-first-value-5521'
 const CALLS: readonly [method: string, path: string, body: object | undefined, least: 'maintainer' | 'owner'][] = [
   ['POST', '/secrets', { key: 'A', value: VALUE }, 'maintainer'],
   ['GET', '/secrets', undefined, 'maintainer'],
@@ -54,14 +55,65 @@ t.test('without a credential, as a collaborator or with a token no call answers'
   t.same((await daemon.client.call('GET /secrets/store')).configured, false)
 })
 
-t.test('before there is a store nothing is stored, and what only reads answers', async t => {
+for (const [what, store] of Object.entries<(daemon: Support) => Promise<object>>({
+  'POST /secrets': ({ client }) => client.call('POST /secrets', { key: 'A', value: FIRST }),
+  'POST /secrets/generate': ({ client }) => client.call('POST /secrets/generate', { key: 'A' }),
+  'POST /secrets/import': ({ client }) => client.call('POST /secrets/import', { text: `A=${FIRST}` }),
+  'secrets.put': daemon => inner(daemon, 'secrets.put', { name: 'github/token', value: FIRST }),
+})) {
+  t.test(`the first value, stored by ${what}, makes the store and says so; a second does not`, async t => {
+    const { daemon, recorded } = await secretsWith(t)
+    const { client } = daemon
+    const says = what === 'secrets.put' ? undefined : 'made'
+    t.match(await store(daemon), { store: says })
+    t.match(await client.call('GET /secrets/store'), { kind: 'vault', unlock: 'file', locked: false })
+    const made = recorded.filter(({ type }) => type === 'secret.store')
+    t.match(made, exactly({ outcome: 'ok', extra: { kind: 'vault', unlock: 'file', moved: 0 } }))
+    t.equal(statSync(join(daemon.data, 'secrets/secrets.vault')).mode & 0o777, 0o600)
+    t.match(await client.call('POST /secrets', { key: 'B', value: FIRST }), { store: undefined })
+    t.match(await inner(daemon, 'secrets.names'), { open: true, made: true })
+    t.same(filesWith(daemon.data, FIRST), [])
+    const { moved } = await client.call('POST /secrets/store', {
+      kind: 'vault',
+      unlock: 'passphrase',
+      passphrase: 'p'.repeat(12),
+    })
+    t.equal(moved, 2, 'the owner chooses otherwise afterwards')
+  })
+}
+
+t.test('where no file can be written the first value is refused, and stays refused until one can', async t => {
   const { daemon } = await secretsWith(t)
   const { client } = daemon
-  const where = { status: 409, message: /nowhere to keep secrets yet.*POST \/secrets\/store/ }
-  t.match(await refusalOf(() => client.call('POST /secrets', { key: 'A', value: VALUE })), where)
-  t.match(await refusalOf(() => client.call('POST /secrets/generate', { key: 'A' })), where)
-  t.match(await refusalOf(() => client.call('POST /secrets/import', { text: 'A=1' })), where)
-  t.match(await refusalOf(() => inner(daemon, 'secrets.put', { name: 'github/token', value: VALUE })), where)
+  const folder = join(daemon.data, 'secrets')
+  const set = () => client.call('POST /secrets', { key: 'A', value: FIRST })
+  await client.call('GET /secrets')
+  // Permissions do not stop the superuser; a read-only mount does.
+  const isRoot = process.getuid?.() === 0
+  const mount = (...args: string[]) => spawnSync('mount', [...args, folder]).status === 0
+  if (isRoot && !mount('--bind', folder)) return t.comment('this machine mounts nothing')
+  if (isRoot) t.teardown(() => void spawnSync('umount', ['--lazy', folder]))
+  const writable = (is: boolean) =>
+    isRoot ? mount('-o', `remount,bind,${is ? 'rw' : 'ro'}`) : (chmodSync(folder, is ? 0o700 : 0o500), true)
+  t.ok(writable(false))
+  t.match(await refusalOf(set), {
+    status: 409,
+    message: /^the sandbox has nowhere to keep secrets: .*\((?:EROFS|EACCES)\)$/,
+  })
+  t.match(await client.call('GET /secrets/store'), { configured: false })
+  t.same(await client.call('GET /secrets/inventory'), { entries: [] })
+  t.ok(writable(true))
+  t.match(await set(), { ok: true, store: 'made' })
+})
+
+t.test('before there is a store, what only reads answers and makes none', async t => {
+  const { daemon } = await secretsWith(t)
+  const { client } = daemon
+  t.match(await refusalOf(() => client.call('POST /secrets', { key: 'A', hosts: ['a.example'] })), { status: 404 })
+  t.match(await refusalOf(() => client.call('POST /secrets', { key: 'A', value: '' })), { status: 400 })
+  const nothing = { added: [], replaced: [], skipped: [{ key: 'A', reason: 'empty' as const }] }
+  t.same(await client.call('POST /secrets/import', { text: 'A=\n' }), nothing)
+  t.match(await inner(daemon, 'secrets.names'), { open: true, made: false })
   t.match(await refusalOf(() => client.call('POST /secrets/reveal', { key: 'A' })), { status: 404 })
   t.same(await client.call('GET /secrets'), { keys: [] })
   t.same(await client.call('GET /secrets/inventory'), { entries: [] })
@@ -428,6 +480,7 @@ t.test('fields of capabilities are kept apart from keys, and used by turns that 
   t.same(await inner(daemon, 'secrets.names'), {
     names: ['ext/x/setting', 'github/token', 'openai/key'],
     open: true,
+    made: true,
     bound: false,
   })
   t.same(await inner(daemon, 'secrets.resolve', use('{{secret:github/token}}')), { text: 'ghp_value' })

@@ -180,7 +180,7 @@ t.test('a store with a passphrase is locked after a start, and the tenth wrong o
   t.match(await inner(next, 'secrets.resolve', { text: '{{secret:A}}', lane: 'shell', detail: '' }), {
     refused: /is locked/,
   })
-  t.same(await inner(next, 'secrets.names'), { names: ['A'], open: false, bound: false })
+  t.same(await inner(next, 'secrets.names'), { names: ['A'], open: false, made: true, bound: false })
   t.same((await inner(next, 'secrets.values')).values, [])
   t.same(await client.call('GET /secrets'), { keys: ['A'] })
   t.match((await client.call('GET /secrets/inventory')).entries, exactly({ key: 'A', status: 'set' }))

@@ -1,9 +1,19 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 import t, { type Test } from 'tap'
-import { programName } from '../../../sdk/cli/terminal/own-name.js'
+import { VERBS } from '../../../sdk/cli/program.js'
+import { asTyped, NAMED_VERBS, programName } from '../../../sdk/cli/terminal/own-name.js'
 import { root } from '../../support/daemon.js'
 import { PROGRAM, sandboxProcess } from './cli-process.js'
 
@@ -34,9 +44,47 @@ t.test('the program names itself as it can be typed in the current folder', asyn
   t.equal(programName({ PATH: npm }, project, join(npm, 'sandbox')), 'npx sandbox')
   t.equal(programName({}, join(root, '..'), PROGRAM), 'npx sandbox', 'in its own package')
   t.equal(programName({}, elsewhere, PROGRAM), whole)
+  const nested = at('project', 'nested')
+  writeFileSync(join(nested, 'package.json'), '{}')
+  t.equal(programName({}, nested, PROGRAM), 'npx sandbox', 'npm looks for commands in the folders above too')
+  const inOwn = mkdtempSync(join(root, '..', 'test', 'nested-'))
+  t.teardown(() => rmSync(inOwn, { recursive: true }))
+  t.equal(programName({}, inOwn, PROGRAM), 'npx sandbox', 'in a folder of its own package')
+  writeFileSync(join(inOwn, 'package.json'), '{}')
+  t.equal(programName({}, inOwn, PROGRAM), whole, 'in another package inside its own, where npm knows no such command')
   const other = at('other')
   symlinkSync(process.execPath, join(other, 'sandbox'))
   t.equal(programName({ PATH: other }, elsewhere, PROGRAM), whole, "somebody else's program of that name")
+})
+
+t.test('sentences of the daemon name the command as the person typed it, and nothing else', async t => {
+  const self = 'npx sandbox'
+  for (const [said, shown] of [
+    ['run sandbox login here', 'run npx sandbox login here'],
+    ['(sandbox network allow a:1)', '(npx sandbox network allow a:1)'],
+    ['the sandbox network is its own', 'the sandbox network is its own'],
+    ['/opt/sandbox login', '/opt/sandbox login'],
+    ['a sandbox serves', 'a sandbox serves'],
+  ] as const)
+    t.equal(asTyped(said, self), shown)
+})
+
+t.test('no source but this one names a command that npx would look for elsewhere', async t => {
+  const project = join(root, '..')
+  const files = ['kernel', 'plugins', 'sdk', 'manifests'].flatMap(folder =>
+    readdirSync(join(project, folder), { recursive: true, withFileTypes: true })
+      .filter(entry => entry.isFile() && /\.(?:tsx?|json)$/.test(entry.name))
+      .map(({ parentPath, name }) => relative(project, join(parentPath, name))),
+  )
+  t.ok(files.length > 500)
+  const verbs = new Set(VERBS.map(({ name }) => name))
+  for (const file of files) {
+    const text = readFileSync(join(project, file), 'utf8')
+    if (file !== 'sdk/cli/terminal/own-name.ts') t.notMatch(text, 'npx sandbox', file)
+    if (file.startsWith('sdk/cli/')) continue
+    for (const [, verb = ''] of text.matchAll(/(?:[:(`,]|run|with|use|of|or) sandbox ([a-z][a-z-]*)\b/g))
+      if (verbs.has(verb) && verb !== 'script-agent') t.ok(NAMED_VERBS.includes(verb), `${file} names sandbox ${verb}`)
+  }
 })
 
 t.test('a printed hint works, outside the package and without an installation', async t => {

@@ -10,6 +10,7 @@ import type { Test } from 'tap'
 import type { Frame } from '../../../plugins/agent/contract.js'
 import { wantsColour, widthOf } from '../../../sdk/cli/terminal/appearance.js'
 import { packageVersion, programFile } from '../../../sdk/node/programs/package.js'
+import { ALSO_UNWALLED } from '../../support/walls.js'
 import { type Answerer, json, runBytes, streaming, wireServer } from '../wire.js'
 
 const ROOT = programFile('.')
@@ -44,6 +45,7 @@ const envWith = (env: RunOptions['env']): { [name: string]: string } => ({
   PATH,
   HOME: process.env.HOME ?? '',
   XDG_STATE_HOME: '/nowhere',
+  ...ALSO_UNWALLED,
   ...env,
 })
 
@@ -134,7 +136,7 @@ export const going = (t: Teardown, args: readonly string[], { env = {}, cwd = tm
   const { HOME } = process.env
   const child = spawn(process.execPath, [PROGRAM, ...args], {
     cwd,
-    env: { PATH, HOME, ...env },
+    env: { PATH, HOME, ...ALSO_UNWALLED, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let [out, err] = ['', '']

@@ -1,10 +1,11 @@
-import type { SecretEntry } from '../../../../plugins/secrets/contract.js'
+import type { SecretEntry, StoredAnswer } from '../../../../plugins/secrets/contract.js'
 import { asked } from '../../terminal/asked.js'
 import { askHidden } from '../../terminal/hidden.js'
 import { inputText } from '../../terminal/input.js'
 import { SELF } from '../../terminal/own-name.js'
 import { ago, columns, oneLine, plain } from '../../terminal/text.js'
-import { CONNECTION, misused, type GivenArguments, type Terminal, type Verb } from '../../verb.js'
+import { sayStoreMade } from './store-note.js'
+import { CommandFailure, CONNECTION, EXIT, misused, type GivenArguments, type Terminal, type Verb } from '../../verb.js'
 
 const EXPECTED = 'secret set NAME, secret list, secret remove NAME or secret import FILE'
 
@@ -18,7 +19,8 @@ export const secret: Verb = {
     'set prompts for the value, or reads it from standard input: others could see an argument. A line break at the '
       + 'end of a one-line value is removed.',
     'import reads a .env file of this machine, - for standard input; it skips names that are already stored.',
-    `Choose a store before the first value: ${SELF} secrets set-store kind=vault unlock=file keeps them encrypted.`,
+    'The first value makes an encrypted store, unlocked by a key file of this machine; '
+      + `${SELF} secrets set-store kind=vault unlock=passphrase, for example, moves the values to another one.`,
   ],
   flags: {
     replace: { help: 'import: replace values that are already stored' },
@@ -39,7 +41,7 @@ export const secret: Verb = {
       return asked(
         terminal,
         given,
-        (client, options) => client.call('POST /secrets', input, options),
+        async (client, options) => withNote(terminal, given, await client.call('POST /secrets', input, options)),
         () => `stored ${plain(name)}: use it as {{secret:${plain(name)}}}`,
       )
     }
@@ -47,7 +49,12 @@ export const secret: Verb = {
       return asked(
         terminal,
         given,
-        (client, options) => client.call('DELETE /secrets/{key}', { key: name }, options),
+        async (client, options) => {
+          const { keys } = await client.call('GET /secrets', undefined, options)
+          if (!keys.includes(name))
+            throw new CommandFailure(EXIT.failed, `no secret is named ${plain(name)}; ${SELF} secret list names them`)
+          return client.call('DELETE /secrets/{key}', { key: name }, options)
+        },
         () => `removed ${plain(name)}`,
       )
     if (what === 'import' && name !== undefined) return imported(terminal, given, name)
@@ -60,13 +67,18 @@ const imported = async (terminal: Terminal, given: GivenArguments, file: string)
   return asked(
     terminal,
     given,
-    (client, options) => client.call('POST /secrets/import', input, options),
+    async (client, options) => withNote(terminal, given, await client.call('POST /secrets/import', input, options)),
     ({ added, replaced, skipped }) => [
       ...added.map(key => `stored ${plain(key)}`),
       ...replaced.map(key => `replaced ${plain(key)}`),
       ...skipped.map(({ key, reason }) => `skipped ${oneLine(key)}: ${REASONS[reason]}`),
     ],
   )
+}
+
+const withNote = <T extends Pick<StoredAnswer, 'store'>>(terminal: Terminal, given: GivenArguments, answer: T): T => {
+  if (answer.store === 'made') sayStoreMade(terminal, given)
+  return answer
 }
 
 const REASONS = {

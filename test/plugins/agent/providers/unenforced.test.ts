@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { wallKind } from '../../../../sdk/node/wall/wall.js'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../../../support/daemon.js'
+import { sandbox } from '../../../sdk/cli/cli-process.js'
 import { runTurn } from '../../../support/turns.js'
 
 /** Hides the programs that build walls, only from the given program. */
@@ -29,7 +30,7 @@ const started = async (t: Test, files: { [path: string]: string }) => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace, files)
-  return spawnDaemon(t, { ...where, starter: NO_WALL ? [] : UNWALLED })
+  return spawnDaemon(t, { ...where, args: ['--no-wall'], starter: NO_WALL ? [] : UNWALLED })
 }
 
 t.test('without a wall the frame and the info say so, and a turn still begins in its own copy', options(), async t => {
@@ -41,11 +42,46 @@ t.test('without a wall the frame and the info say so, and a turn still begins in
     (await client.call('GET /info')).programs.find(({ name }) => name === 'bwrap'),
     { present: false },
   )
+  t.equal((await client.call('GET /info')).wall, 'none')
   const copy = join(data, 'agent/checkouts/u')
   t.same([readFileSync(join(copy, 'a.txt'), 'utf8'), readFileSync(join(copy, 'b.txt'), 'utf8')], ['one\ntwo\n', 'x\n'])
   t.equal(inGit(workspace, 'status', '--porcelain'), '')
   t.match(await client.call('POST /agents/{id}/land', { id: 'u' }), { landed: true })
   t.equal(readFileSync(join(workspace, 'b.txt'), 'utf8'), 'x\n')
+  await terminate()
+})
+
+t.test('without a wall the start is refused with what to install, and changes nothing', options(), async t => {
+  const folder = folderOf(t)
+  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
+  makeWorkspace(where.workspace, { 'a.txt': 'one\n' })
+  const begin = (args: string[], env: NodeJS.ProcessEnv = { SANDBOX_NO_WALL: '' }) =>
+    spawnDaemon(t, { ...where, args, env, starter: NO_WALL ? [] : UNWALLED })
+  const sentence =
+    /sandbox: there is no wall: turns .*; install bubblewrap \(apt-get install bubblewrap\); with --no-wall/
+  await t.rejects(begin([]), { message: new RegExp(`ended with 1: .*${sentence.source}[^\\n]*\\n$`) })
+  const config = join(folder, 'config.json')
+  writeFileSync(config, '{"wall":{"required":true}}')
+  await t.rejects(begin(['--config', config]), { message: sentence })
+  for (const [args, env] of [
+    [['--no-wall'], {}],
+    [[], { SANDBOX_NO_WALL: '1' }],
+    [['--config', config], {}],
+  ] as const) {
+    writeFileSync(config, '{"wall":{"required":false}}')
+    const daemon = await begin([...args], env)
+    t.equal((await daemon.client.call('GET /info')).wall, 'none', args.join(' '))
+    t.match(daemon.stderr(), /"level":"warn".*there is no wall: turns/)
+    await daemon.terminate()
+  }
+})
+
+t.test('without a wall every command of the command line says so, and the console shows it', options(), async t => {
+  const { data, terminate } = await started(t, { 'a.txt': 'one\n' })
+  const env = { SANDBOX_DATA: data }
+  const agents = await sandbox(['agents'], { env })
+  t.match(agents, { code: 0, err: /^warning: there is no wall: turns and terminals can read and change everything/ })
+  t.notMatch(await sandbox(['agents', '--json'], { env }), { err: /./ })
   await terminate()
 })
 

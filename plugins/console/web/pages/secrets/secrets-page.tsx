@@ -94,7 +94,7 @@ export const SecretsPage = (_: PageProps) => {
     hasGit ? ['root', ...(await askDaemon('GET /git/repos')).repos] : [],
   )
   const owner = reaches(person.value?.role, 'owner')
-  const open = store.data?.configured && !store.data.locked
+  const open = store.data && !store.data.locked
   const words = useSignal('')
   return (
     <PageFrame title="Secrets">

@@ -53,8 +53,8 @@ export const StoreNotice = ({ state, owner }: { state: StoreState; owner: boolea
   if (!configured)
     return (
       <div class="notice row apart">
-        <span>There is no place for secrets yet.{!owner && ' The owner chooses one.'}</span>
-        {owner && <FormButton label="Choose one" form={form} />}
+        <span>The first value makes an encrypted store, opened by a key file beside the data of the sandbox.</span>
+        {owner && <FormButton label="Choose another" about="store" form={form} />}
       </div>
     )
   if (locked)

@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { askDaemon } from '../../data/api.js'
 import { attention, connection, updated, hello } from '../../data/live.js'
 import { fragmentOf, place } from '../../data/route.js'
 import { hideLimit, shownLimits } from '../../data/limits.js'
@@ -10,6 +11,7 @@ import { useCommands } from '../commands.js'
 import { commandsOfExtensions } from '../extensions/commands-of-extensions.js'
 import { Icon } from '../icons.js'
 import { lazyView } from '../lazy.js'
+import { useQuery } from '../query.js'
 import { shellCommands } from './shell-commands.js'
 import { ViewLinks } from '../extensions/view-links.js'
 import { listedPages, pageIsVisible } from '../visible.js'
@@ -74,6 +76,7 @@ const Nav = ({ current, openPalette }: { current: string; openPalette: () => voi
 
 const Banners = () => {
   const state = connection.value
+  const info = useQuery('info', ['info'], () => askDaemon('GET /info'))
   // A connection that is established quickly is not reported.
   const late = useSignal(false)
   useEffect(() => {
@@ -86,6 +89,11 @@ const Banners = () => {
   return (
     <div role="status">
       {!waiting && <p class="banner">{STATES[state as keyof typeof STATES]}</p>}
+      {info.data?.wall === 'none' && (
+        <p class="banner">
+          There is no wall: agents can read and change everything that the user who runs the sandbox can.
+        </p>
+      )}
       {updated.value && (
         <p class="banner">
           The sandbox was updated.
