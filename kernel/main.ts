@@ -16,6 +16,7 @@ const { holdFolder } = await import('./storage/hold-folder.js')
 const { createLog } = await import('./logs/log.js')
 const { startDaemon } = await import('./daemon.js')
 const { RunLogs } = await import('./logs/run-logs.js')
+const { saysWhatItWaitsFor } = await import('./config/slow-start.js')
 
 const STOP_WITHIN = 10_000
 
@@ -52,8 +53,8 @@ const run = async (): Promise<void> => {
       restart,
       say: line => hints.push(line),
     })
-    announce(daemon, config, hints)
-    await daemon.ready
+    await saysWhatItWaitsFor(daemon, log)
+    if (!stopping) announce(daemon, config, hints)
   }
   /** Restarts in the same process, so that a supervisor sees one daemon at one address. */
   const again = async () => {

@@ -15,7 +15,7 @@ const LINES = {
   file: 400,
   kernelFile: 300,
   folders: {
-    kernel: 1143,
+    kernel: 1153,
     'kernel/auth': 1500,
     'kernel/config': 200,
     'kernel/extensions': 300,

@@ -73,12 +73,11 @@ export const conversationHome = (data: string, id: string): string => folderOf(d
 /** Removes the home folders of deleted conversations. */
 export const pruneHomes = async (
   data: string,
-  ids: Iterable<string>,
+  isKept: (id: string) => boolean,
   takeAway: (folder: string) => Promise<void>,
 ): Promise<void> => {
-  const kept = new Set(ids)
   const names = await readdir(folderOf(data, CONVERSATIONS)).catch(() => [] as string[])
-  for (const name of names) if (!kept.has(name)) await takeAway(conversationHome(data, name))
+  for (const name of names) if (!isKept(name)) await takeAway(conversationHome(data, name))
 }
 
 /** The variables for the home folder, its `/tmp`, the caches, the toolchains and the git identity. */
