@@ -10,7 +10,7 @@ keepCompiled(process.env)
 findOwnImports(new URL('../', import.meta.url).href)
 const { closeInherited } = await import('../sdk/node/programs/inherited.js')
 closeInherited()
-const { readConfig } = await import('./config/config.js')
+const { assertNameable, readConfig } = await import('./config/config.js')
 const { StartError } = await import('./config/start-error.js')
 const { holdFolder } = await import('./storage/hold-folder.js')
 const { createLog } = await import('./logs/log.js')
@@ -26,6 +26,7 @@ const RESTART_AFTER = 200
 /** Runs a daemon until SIGTERM or SIGINT; prints one sentence and exits with 1 when it cannot start. */
 const run = async (): Promise<void> => {
   const root = dirname(dirname(fileURLToPath(import.meta.url)))
+  assertNameable('program', root)
   const config = readConfig(process.argv.slice(2), process.env)
   const release = holdFolder(config.data)
   noteDataFolder(process.env, config.data)

@@ -256,7 +256,7 @@ export interface RunningDaemon {
 
 /**
  * The real program in its own process, optionally as another user; `starter` is put before it on the command
- * line.
+ * line, `program` is another copy of it.
  */
 export const spawnDaemon = async (
   t: Pick<Test, 'teardown'>,
@@ -266,6 +266,7 @@ export const spawnDaemon = async (
     env,
     args = [],
     starter = [],
+    program: main = join(root, 'bundle', 'kernel', 'main.js'),
     user,
   }: {
     workspace: string
@@ -273,13 +274,14 @@ export const spawnDaemon = async (
     env?: NodeJS.ProcessEnv
     args?: string[]
     starter?: readonly string[]
+    program?: string
     user?: number
   },
 ): Promise<RunningDaemon> => {
   const [program = '', ...rest] = [
     ...starter,
     process.execPath,
-    join(root, 'bundle', 'kernel', 'main.js'),
+    main,
     '--json',
     '--port',
     '0',

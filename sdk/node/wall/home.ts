@@ -5,7 +5,7 @@ import type { Env } from '../programs/list-env.js'
 import { ownEnv, ownProgram, run } from '../programs/run.js'
 import { note } from './sources.js'
 import type { WallHome } from './spec.js'
-import { toolchainEnv } from './toolchains.js'
+import { toolchainEnv } from '../programs/toolchain-folders.js'
 
 /** Names of the home folders in the data folder, and of the shared caches. */
 const HOMES = 'homes'
