@@ -21,6 +21,7 @@ import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
 import { copyOf } from '../../../support/repositories/copy.js'
 import { runWalled, walled, wallKind, type WallKind, type WallSpec } from '../../../../sdk/node/wall/wall.js'
 import { noWall } from '../../../support/walls.js'
+import { spread } from '../../../support/lists.js'
 
 const TOOLCHAIN = /^(\.nvm|\.volta|\.asdf|\.cargo|\.rustup|go|sdk|\.pyenv|\.rbenv|\.sdkman|\.bun|\.deno|\.local)$/
 
@@ -72,7 +73,8 @@ const place = async (t: Test) => {
   return { root, workspace, data, dir, shared, isolated, common, own, gitdirs }
 }
 
-for (const kind of ['bwrap', 'unshare'] as const) {
+/** The wall without bubblewrap too with `EVERY_CASE`; `attack/wall/` attacks both each time. */
+for (const kind of spread(['bwrap', 'unshare'] as const, 1)) {
   const starts = (await walled((await place(t)).shared, 'true', [], kind)).enforced
   const options = { skip: noWall(starts, kind) }
   const sh = (spec: WallSpec, script: string, ...args: string[]) =>
