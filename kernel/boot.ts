@@ -8,6 +8,7 @@ interface Pending {
 }
 
 const PATIENCE = 10_000
+const ENDED = new Set<BootStep['state']>(['done', 'failed'])
 
 /** The boot steps between listening and being ready, and the gate at which calls wait until they are done. */
 export class Boot {
@@ -15,6 +16,7 @@ export class Boot {
   readonly #pending: Pending[] = []
   readonly #done = Promise.withResolvers<void>()
   readonly #failed = new Set<string>()
+  #order: readonly string[] = []
   #ready = false
   #ended = false
 
@@ -45,6 +47,7 @@ export class Boot {
    * Runs the steps of all groups, sorted by the order of `groups`; a failed step skips the rest of its own group only.
    */
   async run(groups: readonly string[] = []): Promise<void> {
+    this.#order = groups
     this.#pending.sort((a, b) => groups.indexOf(a.plugin) - groups.indexOf(b.plugin))
     this.moved()
     for (const { plugin, step, run } of this.#pending) {
@@ -73,9 +76,17 @@ export class Boot {
     this.#ended = true
   }
 
-  /** Whether the gate is open for a group: boot is done, and none of the group's steps failed. */
-  isOpen(plugin: string): boolean {
-    return this.#ready && !this.#failed.has(plugin)
+  /**
+   * Whether the gate is open for a group: boot is done, and none of the group's steps failed. For a read it is open
+   * once the steps of the group and of those before it are done.
+   */
+  isOpen(plugin: string, reads = false): boolean {
+    return !this.#failed.has(plugin) && (this.#ready || (reads && this.#isPast(this.#order.indexOf(plugin))))
+  }
+
+  #isPast(place: number): boolean {
+    const ended = ({ plugin, step }: Pending) => this.#order.indexOf(plugin) > place || ENDED.has(step.state)
+    return place >= 0 && this.#pending.every(ended)
   }
 
   /** Waits until boot is done; refuses with 503 after 10 s, or when a step of the group failed. */

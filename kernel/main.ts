@@ -10,13 +10,14 @@ keepCompiled(process.env)
 findOwnImports(new URL('../', import.meta.url).href)
 const { closeInherited } = await import('../sdk/node/programs/inherited.js')
 closeInherited()
-const { readConfig } = await import('./config/config.js')
+const { assertNameable, readConfig } = await import('./config/config.js')
 const { StartError } = await import('./config/start-error.js')
 const { holdFolder } = await import('./storage/hold-folder.js')
 const { assertFormat } = await import('./storage/format.js')
 const { createLog } = await import('./logs/log.js')
 const { startDaemon } = await import('./daemon.js')
 const { RunLogs } = await import('./logs/run-logs.js')
+const { saysWhatItWaitsFor } = await import('./config/slow-start.js')
 
 const STOP_WITHIN = 10_000
 
@@ -26,6 +27,7 @@ const RESTART_AFTER = 200
 /** Runs a daemon until SIGTERM or SIGINT; prints one sentence and exits with 1 when it cannot start. */
 const run = async (): Promise<void> => {
   const root = dirname(dirname(fileURLToPath(import.meta.url)))
+  assertNameable('program', root)
   const config = readConfig(process.argv.slice(2), process.env)
   const release = holdFolder(config.data)
   try {
@@ -59,8 +61,8 @@ const run = async (): Promise<void> => {
       restart,
       say: line => hints.push(line.replace('sandbox login', `${process.env.SANDBOX_COMMAND || 'sandbox'} login`)),
     })
-    announce(daemon, config, hints)
-    await daemon.ready
+    await saysWhatItWaitsFor(daemon, log)
+    if (!stopping) announce(daemon, config, hints)
   }
   /** Restarts in the same process, so that a supervisor sees one daemon at one address. */
   const again = async () => {

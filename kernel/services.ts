@@ -148,7 +148,9 @@ export class PluginLink implements Link {
       case 'host.store.delete':
         return this.#kernel.store(plugin).delete(asked.key)
       case 'host.store.all':
-        return this.#kernel.store(plugin).all()
+        return this.#kernel.store(plugin).all(asked.prefix)
+      case 'host.store.texts':
+        return this.#kernel.store(plugin).texts(asked.prefix)
       case 'host.journal.append':
         return journals.append(journal, asked.entries, { ...(asked.flush !== undefined && { flush: asked.flush }) })
       case 'host.journal.close':

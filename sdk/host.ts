@@ -9,8 +9,10 @@ export interface Store {
   get<T>(key: string): Promise<T | undefined>
   set(key: string, value: unknown): Promise<void>
   delete(key: string): Promise<void>
-  /** Every document of this plugin, in no order. */
-  all<T>(): Promise<[key: string, value: T][]>
+  /** Every document of this plugin, or those whose keys begin with a prefix, in no order. */
+  all<T>(prefix?: string): Promise<[key: string, value: T][]>
+  /** As `all`, with each document as JSON text: for documents that are parsed when they are needed. */
+  texts(prefix?: string): Promise<[key: string, json: string][]>
 }
 
 export interface AppendOptions {
@@ -259,7 +261,8 @@ export const createHost = (id: string, place: Place, link: Link): { host: Host; 
       get: key => ask('host.store.get', { key }),
       set: (key, value) => ask('host.store.set', { key, value }),
       delete: key => ask('host.store.delete', { key }),
-      all: () => ask('host.store.all', {}),
+      all: (prefix = '') => ask('host.store.all', { prefix }),
+      texts: (prefix = '') => ask('host.store.texts', { prefix }),
     },
     journal: {
       append: (journal, entries, options) => ask('host.journal.append', { journal, entries, ...options }),

@@ -2,6 +2,7 @@ import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t from 'tap'
 import { daemonWith } from './support/daemon.js'
+import { spread } from './support/lists.js'
 import { framesOf } from './support/turns.js'
 
 const groups = globSync('manifests/*.json')
@@ -16,7 +17,7 @@ const count = Math.ceil(groups.length / TOGETHER)
 const sets = Array.from({ length: count }, (_, at) => groups.filter((_name, position) => position % count === at))
 
 /** The main job, through every group: nothing in it may depend on which process a group runs in. */
-for (const apart of [...sets, groups]) {
+for (const apart of [...spread(sets, 3), groups]) {
   const named = apart === groups ? 'each group' : apart.join(', ')
   t.test(`the main job runs with ${named} in a process of its own`, async t => {
     const daemon = await daemonWith(t, [], { apart })

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { byTurns } from './support/lists.js'
+import { EVERY_CASE } from './support/lists.js'
 
 const ended = async (...args: string[]): Promise<{ code: number; out: string; errors: string }> => {
   const all = fileURLToPath(new URL('bench/all.js', import.meta.url))
@@ -34,16 +34,14 @@ const ROWS = {
   native: /\| native: ollama, first frame later than a bare fetch \| /,
 }
 
-/** Those that take longest: each day runs another of them and half of the others, `SANDBOX_TESTS=all` runs all. */
-const LONG = ['request', 'start', 'turns', 'workspace', 'large', 'copies']
-const OTHERS = Object.keys(ROWS).filter(name => !LONG.includes(name))
-const TODAY = [...byTurns(LONG, LONG.length), ...byTurns(OTHERS, 2)]
+/** Those that are short, and show that figures, targets and the table are right: the others run with `EVERY_CASE`. */
+const SHORT = ['frames', 'spawn', 'mask']
 
 t.jobs = 2
 t.setTimeout(200_000)
 const beside = { buffered: true }
 for (const [name, row] of Object.entries(ROWS)) {
-  if (!TODAY.includes(name)) continue
+  if (!EVERY_CASE && !SHORT.includes(name)) continue
   t.test(`the bench ${name} runs to its end and says how its targets stand`, beside, async t => {
     const { code, out, errors } = await ended(name)
     t.equal(code, 0, errors)
@@ -51,9 +49,10 @@ for (const [name, row] of Object.entries(ROWS)) {
   })
 }
 
-t.test('the bench roster runs to its end', beside, async t =>
-  t.match(await ended('roster'), { code: 0, out: /search, first after a restart/ }),
-)
+if (EVERY_CASE)
+  t.test('the bench roster runs to its end', beside, async t =>
+    t.match(await ended('roster'), { code: 0, out: /search, first after a restart/ }),
+  )
 
 t.test('the bench usage runs to its end', beside, async t =>
   t.match(await ended('usage'), { code: 0, out: /a turn recorded, flushed/ }),

@@ -15,7 +15,7 @@ const LINES = {
   file: 400,
   kernelFile: 300,
   folders: {
-    kernel: 1146,
+    kernel: 1159,
     'kernel/auth': 1500,
     'kernel/config': 200,
     'kernel/extensions': 300,
@@ -482,6 +482,28 @@ const laxBreaches = (sources: readonly Source[]): string[] =>
     }),
   )
 
+const NOW = /^(?:Date\.now\(\)|new Date\(\)|Math\.random\(\))$/
+const PART_OF_TIME = /^get(?:UTC)?(?:Date|Day|FullYear|Hours|Milliseconds|Minutes|Month|Seconds)$/
+
+/** Where a test file, before its tests run, takes a part of the time or chance: its cases would change with it. */
+const chanceBreaches = (sources: readonly Source[]): string[] =>
+  sources
+    .filter(({ file }) => !/^test\/(?:bench|fixtures)\//.test(file))
+    .flatMap(source =>
+      nodesOf(source).flatMap(node => {
+        if (!(ts.isCallExpression(node) || ts.isNewExpression(node)) || !NOW.test(node.getText())) return []
+        let chosen = node.getText() === 'Math.random()'
+        for (let around: ts.Node = node.parent; around; around = around.parent) {
+          if (ts.isFunctionLike(around)) return []
+          chosen ||= ts.isPropertyAccessExpression(around) && PART_OF_TIME.test(around.name.text)
+          chosen ||=
+            ts.isBinaryExpression(around)
+            && [ts.SyntaxKind.PercentToken, ts.SyntaxKind.SlashToken].includes(around.operatorToken.kind)
+        }
+        return chosen ? [`${source.file} depends on the date or on chance: ${node.parent.getText().slice(0, 80)}`] : []
+      }),
+    )
+
 /** What the kernel and the sdk may name although a group has the same name, or owns it: the breaches, and why. */
 const NAMED = [
   // The kernel's own members, sessions and limits of people; newer groups have these names, or publish changes of them.
@@ -630,6 +652,7 @@ obeyed('no default export, enum, namespace or any is used', formBreaches([...cod
 obeyed('an exported name stands for one thing', nameBreaches(code))
 obeyed('no comment postpones work or switches off a check', commentBreaches([...code, ...tests]))
 obeyed('every check of a test can fail', laxBreaches(tests))
+obeyed('what runs depends neither on the date nor on chance', chanceBreaches(tests))
 obeyed(
   'no file names a path of one machine',
   placeBreaches(
@@ -851,6 +874,24 @@ t.test('a check that cannot fail, or accepts a longer list, is found', t => {
     't.match(x, { k: (y: string) => [y] })',
   ]
   for (const line of kept) t.equal(lax(line), 0, line)
+  t.end()
+})
+
+t.test('cases that the date or chance chooses are found', t => {
+  const found = (line: string) => chanceBreaches([at('test/a.test.ts', line)]).length
+  for (const line of [
+    'const DAY = Math.floor(Date.now() / 86_400_000)',
+    'const seed = Number(process.env.SEED ?? Date.now() % 1_000_000)',
+    'for (const one of ALL.filter((_, at) => true)) if (new Date().getDay() === 1) t.test(one)',
+    'const odd = Math.random() > 0.5',
+  ])
+    t.equal(found(line), 1, line)
+  for (const line of [
+    'const NOW = Date.now() - 3_600_000',
+    'const seconds = () => Math.floor(Date.now() / 1000)',
+    "t.test('x', () => setTimeout(Math.random() * 20))",
+  ])
+    t.equal(found(line), 0, line)
   t.end()
 })
 

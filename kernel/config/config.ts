@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { realpathSync, statSync } from 'node:fs'
-import { join, resolve, sep } from 'node:path'
+import { basename, dirname, join, resolve, sep } from 'node:path'
 import { parseArgs } from 'node:util'
 import typia, { type tags } from 'typia'
 import { stateFolder } from '../../sdk/node/files/state-folder.js'
@@ -32,7 +32,9 @@ export const readConfig = (args: readonly string[], env: NodeJS.ProcessEnv): Con
   const flags = readFlags(args)
   const folder = resolve(flags.workspace ?? env.SANDBOX_WORKSPACE ?? '.')
   const workspace = realFolder(folder)
-  const data = resolve(flags.data ?? env.SANDBOX_DATA ?? defaultData(workspace, env))
+  const data = realPlace(resolve(flags.data ?? env.SANDBOX_DATA ?? defaultData(workspace, env)))
+  assertNameable('workspace', workspace)
+  assertNameable('data folder', data)
   if (data === workspace || data.startsWith(workspace + sep)) {
     throw new StartError(
       `the data folder ${data} is inside the workspace, where turns could read it: choose another with --data`,
@@ -98,6 +100,26 @@ const readFlags = (args: readonly string[]) => {
     return parseArgs({ args: [...args], options }).values
   } catch (error) {
     throw new StartError((error as Error).message)
+  }
+}
+
+const CONTROL = /[\u0000-\u001f\u007f]/
+
+/** Refuses a folder that files of git and of the system cannot name, which have a path on each line. */
+export const assertNameable = (what: string, path: string): void => {
+  if (CONTROL.test(path))
+    throw new StartError(
+      `the ${what} ${JSON.stringify(path)} has a line break or another control character in its path, which git cannot `
+        + 'write into its files: choose another folder',
+    )
+}
+
+/** The real path of a folder that may not exist yet. */
+const realPlace = (path: string): string => {
+  try {
+    return realpathSync(path)
+  } catch {
+    return dirname(path) === path ? path : join(realPlace(dirname(path)), basename(path))
   }
 }
 

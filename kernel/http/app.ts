@@ -60,7 +60,6 @@ export class App {
     const { name, routes, subtrees = [] } = group.manifest
     const contract = readContract(group)
     const deps = { ...this.#options, upgrades: this.upgrades }
-    const gate = this.#gate(name)
     for (const subtree of subtrees) this.#routes.subtree(subtree.segment, serveSubtree(deps, name, subtree))
     for (const [call, access] of Object.entries(routes)) {
       if (!isRoute(call)) continue
@@ -72,7 +71,7 @@ export class App {
         contract,
         ...(method === 'GET' ? [serveSocket(deps, { group: name, call, access })] : []),
         admitCaller(deps, access),
-        ...(access.early ? [] : [gate]),
+        ...(access.early ? [] : [this.#gate(name, method === 'GET')]),
         isPage ? takePath : readInput(call, access, deps.uploads),
         sendAnswer(deps, call, 'etag' in access && access.etag === true),
       ]
@@ -91,10 +90,10 @@ export class App {
     this.#routes.add('GET', path, [step])
   }
 
-  /** Waits until the boot steps are done; refuses if one of this group's steps failed. */
-  #gate(group: string): RequestStep {
+  /** Waits until the boot steps are done, which a read need not; refuses if one of this group's steps failed. */
+  #gate(group: string, reads: boolean): RequestStep {
     const { boot } = this.#options.kernel
-    return (_ctx, next) => (boot.isOpen(group) ? next() : boot.gate(group).then(next))
+    return (_ctx, next) => (boot.isOpen(group, reads) ? next() : boot.gate(group).then(next))
   }
 }
 

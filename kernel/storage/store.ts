@@ -20,6 +20,8 @@ const SQLITE = 'sqlite://'
 const MEMORY = ':memory:'
 const PAGE = 1000
 const BUSY_MS = 10_000
+/** What stands around a document in its row. */
+const [BEFORE, AFTER] = ['{"value":', '}']
 const CLOSED = 'the document store is closed: the sandbox is stopping'
 
 /** The documents of all plugins. */
@@ -88,16 +90,29 @@ class PluginStore implements Store {
     await this.#write(key, ({ keyv }) => keyv.delete(key))
   }
 
-  async all<T>(): Promise<[key: string, value: T][]> {
+  async all<T>(prefix = ''): Promise<[key: string, value: T][]> {
+    return (await this.#rows(prefix)).map(({ key, value }) => [key, parsed<T>(value).value])
+  }
+
+  async texts(prefix = ''): Promise<[key: string, json: string][]> {
+    return (await this.#rows(prefix)).map(({ key, value }) => [key, value.slice(BEFORE.length, -AFTER.length)])
+  }
+
+  /** The rows whose keys begin with a prefix, in pages. */
+  async #rows(prefix: string): Promise<Row[]> {
     this.#check()
     const { name, sqlite } = await this.#ready()
-    const found: [string, T][] = []
+    // Keys are compared by their bytes, and no character is above U+10FFFF.
+    const end = `${prefix}\u{10ffff}`
+    const found: Row[] = []
     for (let last: string | undefined; ;) {
-      const rows: Row[] =
-        last === undefined
-          ? await sqlite.query(`select key, value from ${name} order by key limit ${PAGE}`)
-          : await sqlite.query(`select key, value from ${name} where key > ? order by key limit ${PAGE}`, last)
-      for (const { key, value } of rows) found.push([key, parsed<T>(value).value])
+      const compared = last === undefined ? '>=' : '>'
+      const rows: Row[] = await sqlite.query(
+        `select key, value from ${name} where key ${compared} ? and key < ? order by key limit ${PAGE}`,
+        last ?? prefix,
+        end,
+      )
+      found.push(...rows)
       if (rows.length < PAGE) return found
       last = rows.at(-1)?.key
     }
@@ -149,7 +164,7 @@ const openTable = async (file: string, name: string): Promise<Table> => {
     // Each plugin has a table; key prefixes would be matched as patterns.
     useKeyPrefix: false,
     throwOnErrors: true,
-    serialize: ({ value }) => `{"value":${value as string}}`,
+    serialize: ({ value }) => BEFORE + (value as string) + AFTER,
     deserialize: parsed,
   })
   return { name, keyv, sqlite }

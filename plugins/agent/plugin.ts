@@ -75,7 +75,7 @@ import { ConversationNetworks } from './turn/environment/networks.js'
 import { PushMoments } from './turn/push-moments.js'
 import { PlannedResumes } from './turn/recovery/planned-resumes.js'
 import { programs } from './turn/environment/programs.js'
-import { recoverTurns } from './turn/recovery/recover-turns.js'
+import { recoverTurns, removeLeftovers } from './turn/recovery/recover-turns.js'
 import { withdrawClosed } from './turn/environment/browser.js'
 import { showApprovals } from './turn/environment/approvals.js'
 import { showNeeds } from './turn/environment/needs.js'
@@ -315,7 +315,7 @@ export const activate = async (host: Host): Promise<void> => {
   const left = await endLeftWalls(place.data)
   if (left) log.warn('ended programs that the last daemon left running behind its walls', { processes: left })
   await Promise.all([conversations.load(), providers.load(), remembered.load(), archive.load()])
-  if (conversations.recorded.length === 0) await transcripts.attachments.begin()
+  if (!conversations.hasRecords) await transcripts.attachments.begin()
   for (const conversation of await queue.load())
     if (!conversations.known(conversation.id)) conversations.open(conversation)
 
@@ -340,6 +340,7 @@ export const activate = async (host: Host): Promise<void> => {
       spent: turn => reportSpent(host, turn, conversations.find(turn.conversationId)?.actsAs),
     }),
   )
+  removeLeftovers(host, { archive, conversations, copies, data, engine, environment, journal })
   repeat(host, SWEEP_MS, 'removing old frames, subagents and unsent files', () =>
     Promise.all([sweep({ engine, conversations, journal }), archive.sweep(), files.sweep()]),
   )

@@ -53,7 +53,8 @@ export const activate = async (host: Host): Promise<void> => {
     records: new LandingRecords(host.files),
     now: Date.now,
   })
-  const conversations = async () => (await host.call('agent.conversations')).conversations
+  const conversations = async (archived: boolean) =>
+    (await host.call('agent.conversations', { archived })).conversations
   const conversation = (id: string) => host.call('agent.conversation', { id })
   const shownBeside = async (ids: string[]) => ({
     loops: (await host.serves('loops.cards')) ? (await host.call('loops.cards', { ids })).loops : {},

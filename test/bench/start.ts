@@ -1,5 +1,5 @@
 // Measures a start and an idle daemon against bare node:http and Koa alone: `node
-// dist/test/bench/start.js [warm|cold|idle|groups|growth]`.
+// dist/test/bench/start.js [warm|cold|idle|groups|growth|conversations]`.
 import { build } from 'esbuild'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,6 +23,7 @@ import { readManifests } from '../../kernel/loader.js'
 import type { PluginManifest } from '../../kernel/manifest.js'
 import { inOrder } from '../../kernel/permissions.js'
 import { root, makeWorkspace } from '../support/daemon.js'
+import { seedConversations } from '../support/repositories/seeded-conversations.js'
 import { asked, inTurns, median, mib, ms, print, quick, ratio, verdict, x } from './measure.js'
 
 const ROUNDS = quick ? 1 : 15
@@ -63,7 +64,7 @@ const processorOf = (pid: number): number => {
 }
 
 /** Starts a program, waits for its line, and ends it again. */
-const started = async ({ args, env }: Program, idle = 0): Promise<Started> => {
+const started = async ({ args, env }: Program, idle = 0, end: NodeJS.Signals = 'SIGTERM'): Promise<Started> => {
   const before = performance.now()
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'], env: { ...process.env, ...env } })
   const exited = once(child, 'exit')
@@ -76,7 +77,7 @@ const started = async ({ args, env }: Program, idle = 0): Promise<Started> => {
   await setTimeout(idle)
   const rss = figure(readFileSync(`/proc/${child.pid}/status`, 'utf8'), 'VmRSS')
   const pss = figure(readFileSync(`/proc/${child.pid}/smaps_rollup`, 'utf8'), 'Pss')
-  child.kill('SIGTERM')
+  child.kill(end)
   await exited
   return { wall, cpu, rss, pss }
 }
@@ -183,6 +184,7 @@ const compare = async <Name extends string>(
   rounds: number,
   before: () => void = () => {},
   idle = 0,
+  end: NodeJS.Signals = 'SIGTERM',
 ) => {
   const names = Object.keys(programs) as Name[]
   const found = Object.fromEntries(names.map(name => [name, []])) as unknown as { readonly [name in Name]: Started[] }
@@ -191,7 +193,7 @@ const compare = async <Name extends string>(
       name,
       async () => {
         before()
-        found[name].push(await started(programs[name], idle))
+        found[name].push(await started(programs[name], idle, end))
         return 0
       },
     ]),
@@ -334,6 +336,38 @@ const groups = async (): Promise<void> => {
   })
 }
 
+/** Measures how much later a start is ready with many conversations than with none. */
+const conversations = async (): Promise<void> => {
+  const sizes = quick ? [0, 20] : [0, 1_000, 10_000]
+  const programs: { [size: string]: Program } = {}
+  for (const size of sizes) {
+    const state = join(top, `conversations-${size}`)
+    const ran = await seedConversations(state, size)
+    programs[size] = {
+      args: [
+        ...[join(root, 'bundle', 'kernel', 'main.js'), '--json', '--port', '0'],
+        ...['--workspace', ran.workspace, '--data', ran.data],
+      ],
+      env: { XDG_STATE_HOME: state },
+    }
+  }
+  await keepCompiled(Object.values(programs))
+  for (const [end, shown] of [
+    ['SIGTERM', 'after a stop'],
+    ['SIGKILL', 'after a kill'],
+  ] as const) {
+    const { of } = await compare(programs, ROUNDS, () => {}, 0, end)
+    const later = (size: number, part: 'wall' | 'cpu') =>
+      median(of(`${size}`, part).map((time, round) => time - of('0', part)[round]!))
+    print(`start ${shown}: ready with no conversation`, ms(median(of('0', 'wall'))))
+    for (const size of sizes.slice(1)) {
+      const what = `start ${shown}: ready later with ${size.toLocaleString('en')} conversations`
+      verdict(what, later(size, 'wall'), { most: 50, as: ms })
+      print(`${what}, by the processor`, ms(later(size, 'cpu')))
+    }
+  }
+}
+
 try {
   makeWorkspace(workspace)
   writeFileSync(join(top, 'package.json'), '{}')
@@ -345,6 +379,7 @@ try {
     idle: () => idle(main),
     groups,
     growth,
+    conversations,
   }
   for (const [name, part] of Object.entries(parts)) if (asked.length === 0 || asked.includes(name)) await part()
 } finally {

@@ -6,7 +6,7 @@ import { ask, bearer, signInAs } from '../plugins/system/access/sign-in-support.
 import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
 import { startIssuer, type Issuer } from '../support/servers/issuer.js'
 import { ACCESS_POINTS } from './failpoints/failpoints.js'
-import { byTurns } from '../support/lists.js'
+import { spread } from '../support/lists.js'
 
 const ADA = 'ada@example.org'
 const BOB = 'bob@example.org'
@@ -50,7 +50,7 @@ const cut = async <T>(daemon: RunningDaemon, work: () => Promise<T>): Promise<T 
 /** A kill after each of the daemon's writes, so each interrupts another step. */
 const WRITES = Array.from({ length: 6 }, (_, at) => `file.temporary:${at + 1}`)
 
-for (const point of ['access.opened', ...byTurns(WRITES, 2)]) {
+for (const point of ['access.opened', ...spread(WRITES, 2)]) {
   t.test(`a claim by an identity, killed at ${point}, makes one owner or none`, { buffered: true }, async t => {
     const { issuer, start } = await place(t)
     const first = await start(point).catch(() => undefined)

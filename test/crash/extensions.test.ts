@@ -6,7 +6,7 @@ import { runTurn } from '../support/turns.js'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
 import { committed } from '../support/servers/git-server.js'
 import { dies, EXTENSIONS_POINTS, LATE_MS, type Where } from './failpoints/failpoints.js'
-import { byTurns } from '../support/lists.js'
+import { spread } from '../support/lists.js'
 
 const WORKSPACE = '.sandbox/config/workspace-extensions'
 const ID = 'ada.notes'
@@ -73,7 +73,7 @@ const backAtCommit = async (client: Client): Promise<void> => {
 
 // The second end is that of a private copy.
 const POINTS = [...EXTENSIONS_POINTS, 'extensions.code.placed:2', 'extensions.dev.ending:2']
-for (const point of byTurns(POINTS, 2))
+for (const point of spread(POINTS, 6))
   t.test(`killed at ${point}, each extension is in the state before a step or after it`, async t => {
     const where = whereFor(t)
     await dies(t, where, point, ({ once }) => drive(once, where))

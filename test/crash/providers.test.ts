@@ -43,7 +43,7 @@ t.test('killed while catalogues are written, the next daemon has a whole one', a
         await ask(daemon, true).catch(() => {})
       }
     })()
-    await setTimeout(50 + Math.random() * 250)
+    await setTimeout(50 + ((kill + 0.5) / KILLS) * 250)
     await daemon.kill9()
     going = false
     await asking

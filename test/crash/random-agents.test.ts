@@ -4,13 +4,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { UsageTurn } from '../../plugins/usage/contract.js'
 import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
+import { crashSeed, EVERY_CASE } from '../support/lists.js'
 import { modelServer, type SeenMessage } from '../support/servers/model-server.js'
 import { Dice } from './random/dice.js'
 import { AGENT_FLOORS, tooFew } from './random/floors.js'
 
-const seed = Number(process.env['SANDBOX_CRASH_SEED'] ?? Date.now() % 1_000_000)
+const seed = crashSeed()
 /** A quarter of those of the mixed load. */
-const kills = Math.ceil(Number(process.env['SANDBOX_CRASH_KILLS'] ?? 30) / 4)
+const kills = Math.ceil(Number(process.env['SANDBOX_CRASH_KILLS'] ?? (EVERY_CASE ? 30 : 16)) / 4)
 const again = `SANDBOX_CRASH_SEED=${seed} SANDBOX_CRASH_KILLS=${kills * 4} repeats it`
 
 /** A tool server whose one tool adds a line to a file in the folder of its conversation. */

@@ -1,13 +1,11 @@
 import t from 'tap'
+import { crashSeed, EVERY_CASE } from '../support/lists.js'
 import { together, tooFew, type Counts } from './random/floors.js'
 import { Lane } from './random/lane.js'
 
-/**
- * Random, unless it is given: a seed repeats the requests, not the moments at which the machine serves
- * them.
- */
-const seed = Number(process.env['SANDBOX_CRASH_SEED'] ?? Date.now() % 1_000_000)
-const kills = Number(process.env['SANDBOX_CRASH_KILLS'] ?? 30)
+/** A seed repeats the requests, not the moments at which the machine serves them. */
+const seed = crashSeed()
+const kills = Number(process.env['SANDBOX_CRASH_KILLS'] ?? (EVERY_CASE ? 30 : 12))
 const LANES = ['a', 'b']
 /** A client fewer in a push: each costs processor time for as long as another's operation is waited for. */
 const drivers = kills < 200 ? 2 : 3

@@ -5,7 +5,7 @@ import type { StoreConfig } from '../../plugins/secrets/contract.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, spawnDaemon, type Support } from '../support/daemon.js'
 import { filesWith } from '../plugins/secrets/support.js'
 import { ciServer } from '../plugins/secrets/ci-server.js'
-import { byTurns, exactly } from '../support/lists.js'
+import { exactly, spread } from '../support/lists.js'
 import { dies, SECRETS_POINTS, type Where } from './failpoints/failpoints.js'
 import { meantInClear } from '../support/secret-search.js'
 
@@ -82,9 +82,9 @@ const beside = { buffered: true }
 
 const MOVED = SECRETS_POINTS.filter(name => name.startsWith('secrets.move.'))
 
-for (const [point, from, to] of byTurns(
+for (const [point, from, to] of spread(
   MOVED.flatMap(point => MOVES.map(([from, to]) => [point, from, to] as const)),
-  2,
+  MOVED.length,
 )) {
   const name = (config: StoreConfig) => (config.kind === 'vault' ? config.unlock : config.path)
   t.test(`a move from ${name(from)} to ${name(to)}, killed at ${point}`, beside, async t => {
@@ -132,9 +132,9 @@ for (const point of SECRETS_POINTS.filter(name => name.startsWith('secrets.ci.')
 
 const WRITES = SECRETS_POINTS.filter(name => !/^secrets\.(?:move|ci)\./.test(name))
 
-for (const [point, config, nth] of byTurns(
+for (const [point, config, nth] of spread(
   WRITES.flatMap(point => [FILE, DOTENV].flatMap(config => [1, 2, 3].map(nth => [point, config, nth] as const))),
-  2,
+  WRITES.length,
 )) {
   t.test(`writes into ${config.kind}, killed at ${point} for the ${nth}. time`, beside, async t => {
     const where = secretsIn(t)

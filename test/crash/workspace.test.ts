@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { byTurns } from '../support/lists.js'
+import { spread } from '../support/lists.js'
 import type { Client } from '../../sdk/client.js'
 import { until } from '../plugins/workspace/projects-support.js'
 import { endTerminals, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
@@ -17,7 +17,7 @@ const asks = async (client: Client): Promise<void> => {
   await client.call('POST /workspace/restore', { id: trashId!, to: 'back' })
 }
 
-const TODAY = byTurns(WORKSPACE_POINTS, 2)
+const POINTS = spread(WORKSPACE_POINTS, 7)
 const UPLOAD_POINTS = WORKSPACE_POINTS.filter(point => point.startsWith('workspace.upload.'))
 
 /** Uploads a part of a file of six bytes. */
@@ -29,7 +29,7 @@ const upload = async (daemon: RunningDaemon, offset: number, bytes: string): Pro
 }
 
 t.jobs = 2
-for (const point of TODAY.filter(each => UPLOAD_POINTS.includes(each))) {
+for (const point of POINTS.filter(each => UPLOAD_POINTS.includes(each))) {
   void t.test(
     `killed at ${point}, an upload resumes, the old file stays until then, and no ticket is valid`,
     async t => {
@@ -58,7 +58,7 @@ for (const point of TODAY.filter(each => UPLOAD_POINTS.includes(each))) {
 
 const ARCHIVE_POINTS = ['workspace.archive.staged', 'workspace.unpack.staged']
 
-for (const point of TODAY.filter(each => ARCHIVE_POINTS.includes(each))) {
+for (const point of POINTS.filter(each => ARCHIVE_POINTS.includes(each))) {
   void t.test(`killed at ${point}, nothing of the archive is in the workspace`, async t => {
     const where = whereIn(t, { file: 'old' })
     execFileSync('tar', ['-czf', 'a.tgz', 'file'], { cwd: where.workspace })
@@ -79,7 +79,7 @@ for (const point of TODAY.filter(each => ARCHIVE_POINTS.includes(each))) {
 
 const APP_POINTS = WORKSPACE_POINTS.filter(point => point.startsWith('workspace.apps.'))
 
-for (const point of TODAY.filter(each => APP_POINTS.includes(each))) {
+for (const point of POINTS.filter(each => APP_POINTS.includes(each))) {
   void t.test(`killed at ${point}, all apps of the call are there or none, and nothing is left over`, async t => {
     const where = whereIn(t, { 'README.md': 'x' })
     const apps = ['one', 'two'].map(name => ({ template: 'node-server', name }))
@@ -99,7 +99,7 @@ for (const point of TODAY.filter(each => APP_POINTS.includes(each))) {
 
 const INSTALL_POINTS = WORKSPACE_POINTS.filter(point => point.startsWith('workspace.install.'))
 
-for (const point of TODAY.filter(each => INSTALL_POINTS.includes(each))) {
+for (const point of POINTS.filter(each => INSTALL_POINTS.includes(each))) {
   const skip = existsSync('/usr/bin/npm') || existsSync('/usr/local/bin/npm') ? false : 'npm is not installed'
   void t.test(`killed at ${point}, every install that was acknowledged is done once`, { skip }, async t => {
     const manifest = { dependencies: { lib: 'file:../lib' }, scripts: { postinstall: 'echo x >> ../done.txt' } }
@@ -122,7 +122,7 @@ for (const point of TODAY.filter(each => INSTALL_POINTS.includes(each))) {
 
 const OTHERS = [...UPLOAD_POINTS, ...ARCHIVE_POINTS, ...APP_POINTS, ...INSTALL_POINTS]
 
-for (const point of TODAY.filter(each => !OTHERS.includes(each))) {
+for (const point of POINTS.filter(each => !OTHERS.includes(each))) {
   void t.test(`killed at ${point}, every file exists once and nothing is left over`, async t => {
     const where = whereIn(t, FILES)
     await dies(t, where, point, ({ once }) => asks(once))

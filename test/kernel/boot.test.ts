@@ -17,6 +17,23 @@ t.test('steps run in order and the gate opens after them', async t => {
   })
 })
 
+t.test('a read waits only for the steps of its group and of those before it', async t => {
+  const boot = new Boot(() => {})
+  const open = (reads: boolean) => ['a', 'b', 'c', 'd'].map(group => boot.isOpen(group, reads))
+  const seen: boolean[][] = []
+  boot.add('c', 'third', async () => void seen.push(open(true), open(false)))
+  boot.add('a', 'first', async () => void seen.push(open(true), open(false)))
+  t.same(open(true), [false, false, false, false])
+  await boot.run(['a', 'b', 'c', 'd'])
+  t.same(seen, [
+    [false, false, false, false],
+    [false, false, false, false],
+    [true, true, false, false],
+    [false, false, false, false],
+  ])
+  t.same(open(true), [true, true, true, true])
+})
+
 t.test('a failed step closes only its own group, whose later steps do not run', async t => {
   const failed: string[] = []
   const boot = new Boot((plugin, label) => failed.push(`${plugin} ${label}`))

@@ -259,7 +259,7 @@ export interface RunningDaemon {
 
 /**
  * The real program in its own process, optionally as another user; `starter` is put before it on the command
- * line.
+ * line, `program` is another copy of it.
  */
 export const spawnDaemon = async (
   t: Pick<Test, 'teardown'>,
@@ -269,6 +269,7 @@ export const spawnDaemon = async (
     env,
     args = [],
     starter = [],
+    program: main = programFile('kernel/main.js'),
     user,
   }: {
     workspace: string
@@ -276,13 +277,14 @@ export const spawnDaemon = async (
     env?: NodeJS.ProcessEnv
     args?: string[]
     starter?: readonly string[]
+    program?: string
     user?: number
   },
 ): Promise<RunningDaemon> => {
   const [program = '', ...rest] = [
     ...starter,
     process.execPath,
-    programFile('kernel/main.js'),
+    main,
     '--json',
     '--port',
     '0',

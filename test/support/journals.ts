@@ -24,10 +24,12 @@ export const journalsIn = (t: Test): Journals => {
 /** A store in memory. */
 export const memoryStore = (): Store => {
   const kept = new Map<string, string>()
+  const texts = async (prefix = '') => [...kept].filter(([key]) => key.startsWith(prefix))
   return {
     get: async key => (kept.has(key) ? JSON.parse(kept.get(key)!) : undefined),
     set: async (key, value) => void kept.set(key, JSON.stringify(value)),
     delete: async key => void kept.delete(key),
-    all: async () => [...kept].map(([key, value]) => [key, JSON.parse(value)]),
+    all: async prefix => (await texts(prefix)).map(([key, json]) => [key, JSON.parse(json)]),
+    texts,
   }
 }

@@ -1,7 +1,7 @@
-/** The day since 1970. */
-const DAY = Math.floor(Date.now() / 86_400_000)
-/** `npm run crash` runs every case, and any other run with this setting. */
-const ALL = process.env['SANDBOX_CRASH_KILLS'] !== undefined || process.env['SANDBOX_TESTS'] === 'all'
+import { randomInt } from 'node:crypto'
+
+/** `npm run crash` runs every case, and any other run with `SANDBOX_TESTS=all`, which `.ci/run` sets. */
+export const EVERY_CASE = process.env['SANDBOX_CRASH_KILLS'] !== undefined || process.env['SANDBOX_TESTS'] === 'all'
 
 /** A pattern that matches a list with exactly these items: a plain list as pattern also matches a longer one. */
 export const exactly = (...items: readonly unknown[]): { readonly length: number } => ({
@@ -12,6 +12,15 @@ export const exactly = (...items: readonly unknown[]): { readonly length: number
 /** A pattern that matches a list that begins with these items. */
 export const beginning = (...items: readonly unknown[]): readonly unknown[] => items
 
-/** Of a long list of like tests, those that run today: one of `days`, so that all have run once after so many days. */
-export const byTurns = <T>(tests: readonly T[], days: number): readonly T[] =>
-  tests.filter((_, at) => ALL || at % days === DAY % days)
+/** The same in each run, except in `npm run crash`; `SANDBOX_CRASH_SEED` sets it. A test's name says which it had. */
+export const crashSeed = (): number =>
+  Number(
+    process.env['SANDBOX_CRASH_SEED']
+      ?? (process.env['SANDBOX_CRASH_KILLS'] === undefined ? 20_262 : randomInt(1_000_000)),
+  )
+
+/** Of a long list of like cases the same few in each run, spread over the list; every one with `EVERY_CASE`. */
+export const spread = <T>(cases: readonly T[], most: number): readonly T[] =>
+  EVERY_CASE || cases.length <= most
+    ? cases
+    : Array.from({ length: most }, (_, at) => cases[Math.floor((at * cases.length) / most)]!)

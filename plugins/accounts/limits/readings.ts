@@ -44,8 +44,7 @@ export class LimitReadings {
   }
 
   async load(): Promise<void> {
-    for (const [key, value] of await this.#deps.store.all<Measured>())
-      if (key.startsWith(KEY)) this.#kept.set(key.slice(KEY.length), value)
+    for (const [key, value] of await this.#deps.store.all<Measured>(KEY)) this.#kept.set(key.slice(KEY.length), value)
   }
 
   /** The windows of an account that count now. */

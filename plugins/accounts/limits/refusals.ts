@@ -35,8 +35,7 @@ export class Refusals {
   }
 
   async load(): Promise<void> {
-    for (const [key, value] of await this.#store.all<KeptRefusal>())
-      if (key.startsWith(KEY)) this.#kept.set(key.slice(KEY.length), value)
+    for (const [key, value] of await this.#store.all<KeptRefusal>(KEY)) this.#kept.set(key.slice(KEY.length), value)
   }
 
   /** The refusal that stands for an account, or for a whole provider. */

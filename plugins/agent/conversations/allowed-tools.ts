@@ -14,9 +14,8 @@ export class Remembered {
   }
 
   async load(): Promise<void> {
-    for (const [key, names] of await this.#store.all<string[]>()) {
-      if (key.startsWith(KEY)) this.#names.set(key.slice(KEY.length), new Set(names))
-    }
+    for (const [key, names] of await this.#store.all<string[]>(KEY))
+      this.#names.set(key.slice(KEY.length), new Set(names))
   }
 
   names(conversationId: string): ReadonlySet<string> {

@@ -28,7 +28,11 @@ export const conversationCalls = (deps: ConversationCallsDeps): Handlers<Convers
       assertWorksEverywhere(seen, conversation.folders, 'going back changes files')
       return rewind(deps, input, await senderOf(host, context), context.signal)
     },
-    'agent.conversations': () => ({ conversations: conversations.all.map(conversation => engine.state(conversation)) }),
+    'agent.conversations': ({ archived }) => ({
+      conversations: conversations.all
+        .filter(({ archivedAt }) => archived === undefined || archived === (archivedAt !== undefined))
+        .map(conversation => engine.state(conversation)),
+    }),
     'agent.visible': async ({ ids }, { caller }) => {
       const seen = await look(caller)
       const found = await Promise.all(

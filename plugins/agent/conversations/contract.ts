@@ -46,8 +46,8 @@ export interface ConversationCalls {
    */
   'POST /agent/rewind'(input: { conversationId: Text; index: Count }): { snapshot: string; dropped: Count }
 
-  /** Every conversation with its live turn. */
-  'agent.conversations'(): { conversations: ConversationState[] }
+  /** Every conversation with its live turn, or only those that are archived or not. */
+  'agent.conversations'(input: { archived?: boolean }): { conversations: ConversationState[] }
 
   /** Gives the conversations that the caller may see; make the call on behalf of the caller being served. */
   'agent.visible'(input: { ids: string[] }): { ids: string[] }

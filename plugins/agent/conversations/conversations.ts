@@ -1,6 +1,7 @@
 import type { Log, ReachFolder, Store } from '../../../sdk/index.js'
 import { refuseUnknown } from '../../../sdk/node/access/conversation-reach.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
+import { LazyDocuments } from '../../../sdk/node/files/lazy-documents.js'
 import type { Conversation } from '../contract.js'
 
 /** The remaining record of a conversation removed from the board: who may restore it. */
@@ -72,8 +73,8 @@ export class Conversations {
   readonly #store: Store
   readonly #log: Log
   readonly #changed: (id: string) => void
-  readonly #live = new Map<string, Conversation>()
-  readonly #gone = new Map<string, Gone>()
+  readonly #live = new LazyDocuments<Conversation>()
+  readonly #gone = new LazyDocuments<Gone>()
   readonly #leaving = new Map<string, Leaving>()
   /** The last write of each conversation, and the writes that have not started. */
   readonly #writing = new Map<string, Promise<void>>()
@@ -88,11 +89,12 @@ export class Conversations {
   }
 
   async load(): Promise<void> {
-    for (const [key, value] of await this.#store.all<Conversation | Gone | Leaving>()) {
-      if (key.startsWith(LIVE)) this.#live.set(key.slice(LIVE.length), value as Conversation)
-      if (key.startsWith(GONE)) this.#gone.set(key.slice(GONE.length), value as Gone)
-      if (key.startsWith(LEAVING)) this.#leaving.set(key.slice(LEAVING.length), value as Leaving)
-    }
+    const texts = async (prefix: string) =>
+      (await this.#store.texts(prefix)).map(([key, json]) => [key.slice(prefix.length), json] as const)
+    const [live, gone, leaving] = await Promise.all([texts(LIVE), texts(GONE), this.#store.all<Leaving>(LEAVING)])
+    this.#live.load(live)
+    this.#gone.load(gone)
+    for (const [key, value] of leaving) this.#leaving.set(key.slice(LEAVING.length), value)
     for (const id of this.#leaving.keys()) this.#live.delete(id)
   }
 
@@ -114,6 +116,11 @@ export class Conversations {
     return [...this.#live.values()]
   }
 
+  /** Whether any conversation has a record. */
+  get hasRecords(): boolean {
+    return this.#live.size > 0 || [...this.#gone.withField('record')].some(([, { record }]) => record)
+  }
+
   /** All conversations with a record: those on the board, and discarded ones. */
   get recorded(): readonly RecordedConversation[] {
     const discarded = [...this.#gone].flatMap(([id, gone]) => discardedOf(id, gone) ?? [])
@@ -128,7 +135,7 @@ export class Conversations {
 
   /** The conversations whose record is being deleted. */
   get forgetting(): readonly string[] {
-    return [...this.#gone].flatMap(([id, { forgetting }]) => (forgetting ? [id] : []))
+    return [...this.#gone.withField('forgetting')].flatMap(([id, { forgetting }]) => (forgetting ? [id] : []))
   }
 
   /** Deletes the record of a discarded conversation, and runs `work` to delete its files. */

@@ -40,6 +40,8 @@ export class Copies {
   readonly #trash: Trash
   /** Locks and half-written files older than this are not of this daemon. */
   readonly #since = Date.now()
+  /** The copies whose git dirs have been swept since this daemon started. */
+  readonly #swept = new Set<string>()
 
   constructor(options: CopiesOptions) {
     const { log } = options
@@ -124,6 +126,7 @@ export class Copies {
     return this.#locks.with(id, async () => {
       const made = await this.#work.record(id)
       if (made && known.length > 0 && (await isWhole(dir, made.repos))) {
+        await this.#sweepGitdirs(id, made)
         await this.#work.recover(id, made)
         return { repos: known.map(repo => ({ ...repo })) }
       }
@@ -239,9 +242,12 @@ export class Copies {
     await Promise.all(repositories.map(({ common }) => sweepObjects(common, this.#since)))
   }
 
-  /** Removes the copies of deleted conversations, leftovers of a crash, and the trash. */
-  async prune(ids: Iterable<string>): Promise<void> {
-    const kept = new Set(ids)
+  /**
+   * Removes the copies of deleted conversations, leftovers of a crash, and the trash; turns may run meanwhile.
+   *
+   * @param isKept Whether a conversation has a copy, asked when its turn comes.
+   */
+  async prune(isKept: (id: string) => boolean): Promise<void> {
     const { repositories } = await this.#scan.now()
     await Promise.all([
       this.#store.sweep(),
@@ -250,19 +256,10 @@ export class Copies {
       ...repositories.map(({ common }) => sweepOld(join(common, 'refs/heads/agent'), isLock, this.#since)),
       ...repositories.map(({ common }) => sweepEntries(common, this.#store)),
     ])
-    const known = [...new Set([...(await this.#store.ids()), ...(await this.#branches.ids())])]
-    for (const id of known) if (!kept.has(id) && ID.test(id)) await this.remove(id, repositories)
-    const notes = await Promise.all(known.map(id => this.#store.made(id)))
-    const used = notes.flatMap(made => made?.repos ?? [])
-    for (const { gitdir } of used) {
-      if (gitdir === undefined) continue
-      await Promise.all([
-        sweepObjects(gitdir, this.#since),
-        ...['', 'refs/heads/agent'].map(part =>
-          sweepOld(join(gitdir, part), name => isTemporary(name) || isLock(name), this.#since),
-        ),
-      ])
-    }
+    const known = new Set([...(await this.#store.ids()), ...(await this.#branches.ids())])
+    for (const id of known) if (!isKept(id) && ID.test(id)) await this.remove(id, repositories)
+    for (const id of new Set(await this.#store.ids()))
+      await this.#locks.with(id, async () => this.#sweepGitdirs(id, await this.#store.made(id)))
     for (const place of await this.#store.leftGitdirs()) await this.throwAway(place)
     await this.#trash.empty()
   }
@@ -295,6 +292,24 @@ export class Copies {
   /** Stops background work. */
   close(): Promise<void> {
     return this.#warm.close()
+  }
+
+  /**
+   * Removes what a killed git left in the git dirs of a copy, once and before programs of a turn run in it: they could
+   * replace folders by links.
+   */
+  async #sweepGitdirs(id: string, made: CopyRecord | undefined): Promise<void> {
+    if (this.#swept.has(id)) return
+    this.#swept.add(id)
+    for (const { gitdir } of made?.repos ?? []) {
+      if (gitdir === undefined) continue
+      await Promise.all([
+        sweepObjects(gitdir, this.#since),
+        ...['', 'refs/heads/agent'].map(part =>
+          sweepOld(join(gitdir, part), name => isTemporary(name) || isLock(name), this.#since),
+        ),
+      ])
+    }
   }
 
   /** Runs work while nothing else works in the copy. */

@@ -7,6 +7,7 @@ import { refusalKind } from './refusal-kinds.js'
 import type { Command, Frame } from '../turn/frames/frames.js'
 
 const REFUSALS = 'refusals'
+const USED = 'providers'
 const COMMANDS = 'commands/'
 
 /** The providers of turns, the commands each last published, and the last account each refused. */
@@ -18,6 +19,8 @@ export class Providers {
   readonly #fixed: ReadonlySet<string>
   readonly #connected: readonly ConnectedProviders[]
   readonly #commands = new Map<string, Command[]>()
+  /** The connected providers that conversations have used. */
+  readonly #used = new Set<string>()
   #default: string | undefined
   #refusals: { [provider: string]: ProviderRefusal } = {}
 
@@ -36,7 +39,16 @@ export class Providers {
 
   async load(): Promise<void> {
     this.#refusals = (await this.#store.get<{ [provider: string]: ProviderRefusal }>(REFUSALS)) ?? {}
+    for (const id of (await this.#store.get<string[]>(USED)) ?? []) this.#used.add(id)
     for (const id of this.#adapters.keys()) await this.#loadCommands(id)
+  }
+
+  /** Looks up these providers, and those that were used before, so that a message can name one of their models. */
+  async recover(ids: readonly string[]): Promise<void> {
+    for (const id of new Set([...this.#used, ...ids]))
+      await this.refresh(id).catch(error =>
+        this.#log.warn('refreshing a provider failed', { id, error: String(error) }),
+      )
   }
 
   /** Looks up a connected provider, without an id the default one; call it before `get`. */
@@ -46,9 +58,17 @@ export class Providers {
     const kind = this.#connected.find(({ prefix }) => id.startsWith(prefix))
     if (!kind) return
     const adapter = await kind.find(id.slice(kind.prefix.length))
+    this.#note(id, adapter !== undefined)
     if (!adapter) return void this.#adapters.delete(id)
     if (!this.#adapters.has(id)) await this.#loadCommands(id)
     this.#adapters.set(id, adapter)
+  }
+
+  #note(id: string, used: boolean): void {
+    if (this.#used.has(id) === used) return
+    if (used) this.#used.add(id)
+    else this.#used.delete(id)
+    this.#keep(USED, [...this.#used])
   }
 
   /** A single connected agent or model server is the default; several have no default. */

@@ -74,7 +74,12 @@ interface DroppedLine {
   readonly line: 'dropped'
   readonly conversationId: string
 }
-/** A ledger row of an ended message, or a pause; written when the journal is compacted. */
+/** Ledger rows of ended messages, as text; written when the journal is compacted. */
+interface LedgerLine {
+  readonly line: 'ledger'
+  readonly rows: string
+}
+/** A ledger row that does not fit into text; earlier versions wrote every row so. */
 interface RowLine {
   readonly line: 'row'
   readonly row: LedgerRow
@@ -91,5 +96,6 @@ export type Line =
   | WithdrawnLine
   | OrderedLine
   | DroppedLine
+  | LedgerLine
   | RowLine
   | PausedLine

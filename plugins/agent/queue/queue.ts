@@ -2,6 +2,7 @@ import type { Journals } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { Conversation, Delivery, Started } from '../contract.js'
 import type { QueuedMessage } from '../turn/frames/frames.js'
+import { AnswerLedger } from './answer-ledger.js'
 import type { Acceptance, EndedLine, LedgerRow, Line, SaidWords, WaitingMessage } from './lines.js'
 import type { Resumable, RunMessage } from '../turn/run-entry.js'
 
@@ -16,10 +17,9 @@ interface Waiting {
 }
 
 const JOURNAL = 'queue'
-const LEDGER_ROWS = 20_000
-const LEDGER_MS = 30 * 24 * 3_600_000
+/** What a start reads in vain at most. */
 const DEAD_LINES = 4_000
-const DEAD_BYTES = 32 * 1024 * 1024
+const DEAD_BYTES = 4 * 1024 * 1024
 /** The most messages that may wait in one conversation. */
 export const MOST_WAITING = 50
 
@@ -32,7 +32,7 @@ export class Queue {
   readonly #journals: Pick<Journals, 'append' | 'read' | 'rewrite'>
   /** Resolves when every conversation that a line carries is in the store too. */
   readonly #stored: () => Promise<unknown>
-  readonly #ledger = new Map<string, LedgerRow>()
+  readonly #ledger = new AnswerLedger()
   readonly #conversations = new Map<string, Waiting>()
   readonly #acceptances = new Map<string, Acceptance>()
   #dead = 0
@@ -172,14 +172,14 @@ export class Queue {
     const settled = written.catch(() => {}).finally(() => this.#appending.delete(settled))
     this.#appending.add(settled)
     await written
-    if (this.#dead > Math.max(DEAD_LINES, this.#ledger.size) || this.#deadBytes > DEAD_BYTES) this.#compact()
+    if (this.#dead > DEAD_LINES || this.#deadBytes > DEAD_BYTES) this.#compact()
   }
 
   #apply(line: Line): void {
     switch (line.line) {
       case 'accept': {
         const { row, message, said } = line
-        this.#remember(row)
+        this.#ledger.set(row)
         const waiting = this.#of(row.conversationId)
         if (said) waiting.said.push(said)
         if (message && isWaiting(message)) waiting.messages.push(message)
@@ -212,7 +212,7 @@ export class Queue {
       case 'withdrawn': {
         const waiting = this.#of(line.conversationId)
         const row = this.#ledger.get(line.messageId)
-        if (row) this.#ledger.set(line.messageId, { ...row, withdrawn: true })
+        if (row) this.#ledger.set({ ...row, withdrawn: true })
         this.#bury(line.messageId)
         waiting.messages = waiting.messages.filter(({ messageId }) => messageId !== line.messageId)
         waiting.paused &&= waiting.messages.length > 0
@@ -237,7 +237,9 @@ export class Queue {
         return
       }
       case 'row':
-        return this.#remember(line.row)
+        return this.#ledger.set(line.row)
+      case 'ledger':
+        return this.#ledger.load(line.rows)
       case 'paused':
         this.#of(line.conversationId).paused = true
     }
@@ -288,16 +290,6 @@ export class Queue {
     this.#deadBytes += size(acceptance)
   }
 
-  #remember(row: LedgerRow): void {
-    this.#ledger.set(row.messageId, row)
-    if (this.#ledger.size <= LEDGER_ROWS) return
-    const oldest = Date.now() - LEDGER_MS
-    for (const [messageId, { at }] of this.#ledger) {
-      if (this.#ledger.size <= LEDGER_ROWS || at >= oldest) return
-      this.#ledger.delete(messageId)
-    }
-  }
-
   #compact(): void {
     this.#compacting ??= this.#rewrite()
       .catch(() => {})
@@ -311,7 +303,9 @@ export class Queue {
     await this.#stored()
     await Promise.all(this.#appending)
     const lines: Line[] = []
-    for (const [messageId, row] of this.#ledger) if (!this.#acceptances.has(messageId)) lines.push({ line: 'row', row })
+    const { blocks, rest } = this.#ledger.text(messageId => !this.#acceptances.has(messageId))
+    for (const rows of blocks) lines.push({ line: 'ledger', rows })
+    for (const row of rest) lines.push({ line: 'row', row })
     for (const { opened: _stored, ...acceptance } of this.#ordered()) lines.push({ line: 'accept', ...acceptance })
     for (const [conversationId, { paused }] of this.#conversations)
       if (paused) lines.push({ line: 'paused', conversationId })

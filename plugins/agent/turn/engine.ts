@@ -30,6 +30,8 @@ export class Engine {
   readonly #turns = new Map<string, Turn>()
   /** Who waits for the turns of queued runs. */
   readonly arrivals = new Arrivals<Turn>()
+  /** The streams that are being ended. */
+  readonly #closings = new Map<string, Promise<void>>()
   #closing = false
 
   readonly #hooks: TurnHooks = {
@@ -349,12 +351,27 @@ export class Engine {
     if (next) this.start(next)
     this.#deps.resumes?.settled(turn, end)
     host.changed(conversationId)
-    await this.closeFrames(run, end, next?.run)
+    await this.#closeFrames(run, end, next?.run)
     return end
   }
 
+  /** Ends the stream of a conversation's newest run, if the run is over: a killed daemon may have left it open. */
+  async endStream({ id, lastEnd = 'interrupted' }: Conversation, run: string): Promise<void> {
+    const { host, queue } = this.#deps
+    await this.#closings.get(run)
+    if (this.live(id)?.run === run || queue.message(run)) return
+    const stat = await host.journal.stat(framesOf(run))
+    if (stat && !stat.closed) await this.#closeFrames(run, lastEnd)
+  }
+
   /** Ends the stream of a run's frames. */
-  async closeFrames(run: string, reason: RunEnd, next?: string): Promise<void> {
+  #closeFrames(run: string, reason: RunEnd, next?: string): Promise<void> {
+    const closing = this.#closings.get(run) ?? this.#close(run, reason, next).finally(() => this.#closings.delete(run))
+    this.#closings.set(run, closing)
+    return closing
+  }
+
+  async #close(run: string, reason: RunEnd, next?: string): Promise<void> {
     await this.#deps.host.journal
       .close(framesOf(run), [
         { event: 'message', data: { kind: 'end', ...(next && { next }) } },

@@ -10,7 +10,8 @@ import { within } from './access-view.js'
 export interface ArchiveDeps {
   readonly host: Pick<Host, 'call' | 'log' | 'signal'>
   readonly roster: RosterBook
-  readonly conversations: () => Promise<ConversationState[]>
+  /** Those that are archived or not. */
+  readonly conversations: (archived: boolean) => Promise<ConversationState[]>
 }
 
 const MOST = 500
@@ -33,7 +34,7 @@ export class Archive {
    */
   async list(seen: AccessView, limit: number | undefined, before = Infinity): Promise<Roster> {
     const { conversations, roster } = this.#deps
-    const archived = (await conversations()).filter(({ conversation }) => conversation.archivedAt !== undefined)
+    const archived = await conversations(true)
     const all = (await within(seen, archived))
       .filter(({ conversation: { archivedAt = 0 } }) => archivedAt < before)
       .sort((one, other) => (other.conversation.archivedAt ?? 0) - (one.conversation.archivedAt ?? 0))
@@ -55,7 +56,7 @@ export class Archive {
     const isOld = ({ conversation: { archivedAt, updatedAt }, live }: ConversationState) =>
       archivedAt === undefined && !live && updatedAt < moment
     const failed: Failure[] = []
-    for (const { conversation } of (await conversations()).filter(isOld)) {
+    for (const { conversation } of (await conversations(false)).filter(isOld)) {
       const { id } = conversation
       if (host.signal.aborted) break
       try {

@@ -17,7 +17,8 @@ const READING = 'reading'
 export interface RosterDeps {
   readonly files: Pick<Files, 'read' | 'write'>
   readonly statuses: BranchStatuses
-  readonly conversations: () => Promise<ConversationState[]>
+  /** Those that are archived or not. */
+  readonly conversations: (archived: boolean) => Promise<ConversationState[]>
   readonly conversation: (id: string) => Promise<ConversationState>
   readonly notes: Pick<RunNotes, 'commit' | 'landed'>
   /** What other groups show on the cards of some conversations. */
@@ -134,7 +135,7 @@ export class RosterBook {
 
   #make(): Promise<Roster> {
     return this.#readings.with(READING, async () => {
-      const states = (await this.#deps.conversations())
+      const states = (await this.#deps.conversations(false))
         .filter(isOnBoard)
         .sort((one, other) => other.conversation.updatedAt - one.conversation.updatedAt)
       const agents = await this.cards(states)

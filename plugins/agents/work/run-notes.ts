@@ -1,4 +1,5 @@
 import type { Host, Store } from '../../../sdk/index.js'
+import { LazyDocuments } from '../../../sdk/node/files/lazy-documents.js'
 import type { ConversationState, HeldConversation } from '../../agent/contract.js'
 
 /** Notes on a conversation's newest run. */
@@ -39,7 +40,7 @@ export const holding = async <T>(
  */
 export class RunNotes {
   readonly #host: Pick<Host, 'call' | 'log' | 'signal'> & { readonly store: Store }
-  readonly #notes = new Map<string, RunNote>()
+  readonly #notes = new LazyDocuments<RunNote>()
   readonly #committing = new Map<string, Promise<void>>()
   /** Why committing the work of a conversation failed. */
   readonly #failures = new Map<string, string>()
@@ -50,7 +51,7 @@ export class RunNotes {
   }
 
   async open(): Promise<void> {
-    for (const [id, note] of await this.#host.store.all<RunNote>()) this.#notes.set(id, note)
+    this.#notes.load(await this.#host.store.texts())
   }
 
   /** The run of a conversation whose work landed after it had ended. */

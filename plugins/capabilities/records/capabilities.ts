@@ -340,8 +340,7 @@ export class Capabilities {
   async recover(): Promise<void> {
     await this.#file.sweep()
     const { entries } = await this.#file.read()
-    for (const [key, left] of await this.#host.store.all<{ kind: string; to?: string }>()) {
-      if (!key.startsWith(UNFINISHED)) continue
+    for (const [key, left] of await this.#host.store.all<{ kind: string; to?: string }>(UNFINISHED)) {
       const id = key.slice(UNFINISHED.length)
       try {
         const handler = (await this.#kinds.of([left.kind])).handlers.get(left.kind)

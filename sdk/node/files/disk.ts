@@ -36,16 +36,19 @@ export const writeAll = (fd: number, bytes: Uint8Array, at: number): void => {
 
 /** Where the bytes of files are that are being replaced now. */
 const inUse = new Set<string>()
-const TEMPORARY = /(?:^|\/)\.[^/]+\.tmp$/
+const TEMPORARY = /^\..+\.tmp$/
 
 /** Removes what replacements that were cut off left below a folder; those under way stay. */
 export const sweepTemporaries = async (root: string): Promise<void> => {
-  const names = await readdir(root, { recursive: true }).catch(error => {
+  // `recursive` would read the kind of each entry again.
+  const entries = await readdir(root, { withFileTypes: true }).catch(error => {
     if (codeOf(error) === 'ENOENT') return []
     throw error
   })
-  for (const path of names.filter(name => TEMPORARY.test(name)).map(name => join(root, name))) {
-    if (!inUse.has(path)) rmSync(path, { force: true })
+  for (const entry of entries) {
+    const path = join(root, entry.name)
+    if (entry.isDirectory()) await sweepTemporaries(path)
+    else if (TEMPORARY.test(entry.name) && !inUse.has(path)) rmSync(path, { force: true })
   }
 }
 

@@ -1,4 +1,4 @@
-import { read } from 'node:fs'
+import { fstatSync, read } from 'node:fs'
 import { promisify } from 'node:util'
 import { entriesOf, stretches } from './format.js'
 import type { Format } from './format.js'
@@ -27,8 +27,11 @@ export interface Found {
 /** Finds the complete entries of a file. JSON contains no NUL, so a NUL marks a block that a power cut left empty. */
 export const scan = async (fd: number, format: Format): Promise<Found> => {
   const found: Found = { size: 0, entries: 0, dataEnd: 0, closed: false, torn: false, marks: [] }
+  const { size } = fstatSync(fd)
   const source = async (at: number, most: number): Promise<Buffer> => {
-    const { bytesRead, buffer } = await readAt(fd, Buffer.allocUnsafeSlow(most), 0, most, at)
+    const length = Math.min(most, size - at)
+    if (length <= 0) return Buffer.alloc(0)
+    const { bytesRead, buffer } = await readAt(fd, Buffer.allocUnsafe(length), 0, length, at)
     return buffer.subarray(0, bytesRead)
   }
   for await (const { at, bytes } of stretches(source, 0, format.terminator)) {
@@ -49,6 +52,6 @@ export const scan = async (fd: number, format: Format): Promise<Found> => {
   }
   // Control events without the final one are an interrupted close, which does not count.
   if (!found.closed) found.size = found.dataEnd
-  found.torn = (await source(found.size, 1)).length > 0
+  found.torn = size > found.size
   return found
 }

@@ -1,6 +1,6 @@
 import { access, constants, realpath } from 'node:fs/promises'
-import { delimiter, dirname, isAbsolute, join, sep } from 'node:path'
-import { listEnv } from './list-env.js'
+import { dirname, isAbsolute, join, sep } from 'node:path'
+import { installedFolders } from './list-env.js'
 
 const MODULES = `${sep}node_modules${sep}`
 
@@ -15,11 +15,9 @@ export const installedAt = async (path: string): Promise<string[]> => {
   return [...new Set([dirname(path), own])]
 }
 
-/** Finds a program that turns start: looks a name up in their PATH, then in `folders`. */
+/** Finds a program that turns start: looks a name up in the daemon's PATH, then in `folders`. */
 export const programNamed = async (name: string, folders: readonly string[] = []): Promise<string | undefined> => {
-  const places = isAbsolute(name)
-    ? [name]
-    : [...(listEnv().PATH ?? '').split(delimiter), ...folders].map(folder => join(folder, name))
+  const places = isAbsolute(name) ? [name] : [...installedFolders(), ...folders].map(folder => join(folder, name))
   for (const path of places)
     if (
       await access(path, constants.X_OK).then(

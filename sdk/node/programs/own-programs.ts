@@ -42,6 +42,8 @@ const NIX_STORE = '/nix/store'
 const ADMIN = 80
 const WRITABLE_BY_OTHERS = 0o022
 const WRITABLE_BY_ALL = 0o002
+/** In such a folder only the owner of an entry can rename or remove it. */
+const STICKY = 0o1000
 const MOST_LINKS = 40
 
 const TURNS = 'where turns can write'
@@ -61,10 +63,16 @@ export interface TrustOptions {
   readonly named?: boolean
 }
 
+const isOurs = async ({ uid }: Stats): Promise<boolean> => uid === (await superuser) || uid === process.getuid?.()
+
+/** Whether others can add entries to a folder, such as `/tmp`, but change none of ours. */
+const isSticky = ({ mode }: Stats): boolean => (mode & WRITABLE_BY_OTHERS) !== 0 && (mode & STICKY) !== 0
+
 /** Whether only the superuser and the daemon's user can change a path. */
-const isGuarded = async (path: string, { uid, gid, mode }: Stats, { named }: TrustOptions): Promise<boolean> => {
+const isGuarded = async (path: string, found: Stats, { named }: TrustOptions): Promise<boolean> => {
+  const { gid, mode } = found
   if (named) return (mode & WRITABLE_BY_ALL) === 0
-  if (uid !== (await superuser) && uid !== process.getuid?.()) return false
+  if (!(await isOurs(found))) return false
   if ((mode & WRITABLE_BY_OTHERS) === 0 || path === NIX_STORE) return true
   return process.platform === 'darwin' && gid === ADMIN && (mode & WRITABLE_BY_ALL) === 0
 }
@@ -76,16 +84,19 @@ const inHome = (path: string): boolean =>
  * Why the daemon does not start a program, or any from a folder, as the end of a sentence; undefined if it does.
  *
  * Every folder of the path, through every link, must belong to the superuser or the daemon's user and be writable by no
- * one else; none may lie in the home folder or where turns can write.
+ * one else, or keep an entry of ours as `/tmp` does; none may lie in the home folder or where turns can write.
  *
  * @throws If the path does not exist.
  */
 export const distrust = async (path: string, options: TrustOptions = {}): Promise<string | undefined> => {
   let parts = path.split('/').filter(Boolean)
   let at = '/'
+  let among = false
   for (let links = 0; ;) {
     if (isTurnWritable(at) || (!options.named && inHome(at))) return TURNS
     const found = await lstat(at)
+    if (among && !(await isOurs(found))) return OTHERS
+    among = false
     if (found.isSymbolicLink()) {
       if (++links > MOST_LINKS) return OTHERS
       const target = await readlink(at)
@@ -93,8 +104,9 @@ export const distrust = async (path: string, options: TrustOptions = {}): Promis
       at = target.startsWith('/') ? '/' : dirname(at)
       continue
     }
-    if (!(await isGuarded(at, found, options))) return OTHERS
     const next = parts.shift()
+    among = next !== undefined && next !== '..' && isSticky(found) && (await isOurs(found))
+    if (!among && !(await isGuarded(at, found, options))) return OTHERS
     if (next === undefined) return undefined
     at = join(at, next)
   }

@@ -3,6 +3,7 @@ import { dirname, join, relative } from 'node:path'
 import { ownPath } from '../programs/own-programs.js'
 import { contains } from '../files/paths.js'
 import { needProgram, ownEnv, ownProgram, run, type Env } from '../programs/run.js'
+import { declareNoWall } from '../programs/turn-writable.js'
 import { libraryFolders, NODE, nodeMounts } from './node-mounts.js'
 import type { Mount, Walled, WallKind, WallSpec } from './spec.js'
 import { systemMounts } from './system.js'
@@ -272,5 +273,6 @@ export const tightBuilder = async (kind: WallKind): Promise<Builder | undefined>
 /** The best wall this machine can build. */
 export const wallKind = async (): Promise<WallKind> => {
   for (const kind of ['bwrap', 'unshare'] as const) if (await builder(kind)) return kind
+  declareNoWall()
   return 'none'
 }

@@ -5,7 +5,7 @@ import type { Env } from '../programs/list-env.js'
 import { ownEnv, ownProgram, run } from '../programs/run.js'
 import { note } from './sources.js'
 import type { WallHome } from './spec.js'
-import { toolchainEnv } from './toolchains.js'
+import { toolchainEnv } from '../programs/toolchain-folders.js'
 
 /** Names of the home folders in the data folder, and of the shared caches. */
 const HOMES = 'homes'
@@ -73,12 +73,11 @@ export const conversationHome = (data: string, id: string): string => folderOf(d
 /** Removes the home folders of deleted conversations. */
 export const pruneHomes = async (
   data: string,
-  ids: Iterable<string>,
+  isKept: (id: string) => boolean,
   takeAway: (folder: string) => Promise<void>,
 ): Promise<void> => {
-  const kept = new Set(ids)
   const names = await readdir(folderOf(data, CONVERSATIONS)).catch(() => [] as string[])
-  for (const name of names) if (!kept.has(name)) await takeAway(conversationHome(data, name))
+  for (const name of names) if (!isKept(name)) await takeAway(conversationHome(data, name))
 }
 
 /** The variables for the home folder, its `/tmp`, the caches, the toolchains and the git identity. */

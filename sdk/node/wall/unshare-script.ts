@@ -113,9 +113,11 @@ place() {
   : > "$to"
 }
 while [ "$1" != -- ]; do
-  to=$new$3
+  from=$2 to=$new$3
+  # The machine's own /dev is covered by now.
+  case $1$2 in bind/dev/* | show/dev/*) from=/dev/r$2 ;; esac
   # A table has its own way to write other characters.
-  case $2$3 in
+  case $from$3 in
     *[!A-Za-z0-9/._@+,=:-]*) made; add=now ;;
     *) add=later ;;
   esac
@@ -125,8 +127,8 @@ while [ "$1" != -- ]; do
     hide) $add /dev/none "$to" none bind ;;
     seal) made; protect "$to" ;;
     link) [ -d "\${to%/*}" ] || mkdir -p "\${to%/*}"; ln -s "$2" "$to" ;;
-    bind) place "$2"; $add "$2" "$to" none rbind ;;
-    show) place "$2"; $add "$2" "$to" none rbind,ro,nosuid,nodev ;;
+    bind) place "$from"; $add "$from" "$to" none rbind ;;
+    show) place "$from"; $add "$from" "$to" none rbind,ro,nosuid,nodev ;;
     *) exit 125 ;;
   esac
   shift 3

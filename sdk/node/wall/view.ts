@@ -2,6 +2,7 @@ import { mkdir, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { accessTo, isWithin, type ReachFolder } from '../../reach.js'
 import { packageFolder } from '../programs/package.js'
+import { toolchainFolders } from '../programs/toolchain-folders.js'
 import { contains } from '../files/paths.js'
 import { gitdir } from './gitdir.js'
 import { copiesAt, laterFolder, treeIn } from './later-places.js'
@@ -10,7 +11,6 @@ import { mountAround, pinned } from './pins.js'
 import { kindOf, real } from './sources.js'
 import type { Mount, WallSpec } from './spec.js'
 import { systemMounts } from './system.js'
-import { toolchainMounts } from './toolchains.js'
 
 /** Sockets through which a process could start programs outside the wall. */
 const DOORS = [
@@ -88,10 +88,15 @@ const readOnly = ([operation, from, to, why]: Mount): Mount => {
 
 /** The system, `/tmp`, toolchains, the daemon's program, and the deployment's grants. */
 const ofMachine = async ({ home, grants, hide = [], data }: WallSpec): Promise<Mount[]> => {
-  const mounts: Mount[] = [...systemMounts(), ...toolchainMounts()]
-  mounts.push(
-    home ? ['bind', await real(home.tmp), '/tmp', 'temporary files'] : ['empty', '', '/tmp', 'temporary files'],
-  )
+  // Before everything that may lie below it on this machine.
+  const temporary: Mount = home
+    ? ['bind', await real(home.tmp), '/tmp', 'temporary files']
+    : ['empty', '', '/tmp', 'temporary files']
+  const mounts: Mount[] = [
+    ...systemMounts(),
+    temporary,
+    ...toolchainFolders().map((at): Mount => ['show', at, at, 'toolchain']),
+  ]
   for (const path of [...PROGRAM_PARTS.map(part => join(PROGRAM, part)), process.execPath]) {
     const at = await realpath(path).catch(() => path)
     if (mountAround(mounts, at)?.[0] !== 'show') mounts.push(...(await shown('show', at, 'the sandbox itself')))

@@ -9,9 +9,10 @@ import { freshSession } from '../calls.js'
 import { requestsOf, type Sent } from './inputs.js'
 import { head, type RawAnswer } from '../support.js'
 import { openWorld, type World } from './world.js'
+import { EVERY_CASE } from '../../support/lists.js'
 
 const SEED = Number(process.env.SANDBOX_PROPERTY_SEED ?? 20_260)
-const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? 8)
+const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? (EVERY_CASE ? 8 : 3))
 const PATIENCE = 10_000
 
 /** Sends a raw request and returns the answer: all of it, or the first events of a stream. */

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import t from 'tap'
-import { byTurns } from '../../support/lists.js'
+import { spread } from '../../support/lists.js'
 import { hiding } from '../support.js'
 import { attack, limited } from './limits-attack.js'
 
@@ -23,5 +23,5 @@ const KINDS = [
   },
 ]
 
-for (const { of, skip, options } of byTurns(KINDS, 2))
+for (const { of, skip, options } of spread(KINDS, 1))
   t.test(of, { skip }, async t => attack(t, await limited(t, options)))

@@ -92,7 +92,7 @@ const planted = async (t: Test, starter: readonly string[] = []) => {
     for (const name of OWN)
       writeFileSync(join(path, name), script(marks, workspace, `${place}.${name}`, name), { mode: 0o755 })
   }
-  chmodSync(places.open, 0o777)
+  for (const open of [places.open, temporary]) chmodSync(open, 0o777)
   chmodSync(places.group, 0o775)
   chmodSync(places.sticky, 0o1777)
   chmodSync(join(folder, 'open-above'), 0o777)

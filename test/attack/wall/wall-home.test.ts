@@ -87,8 +87,10 @@ t.test(
         join(home, '.config/git/config'),
       ].map(file => `mkdir -p ${dirname(file)} && echo x >> ${file} && echo WROTE`)
       const answers = await shellTurn(client, conversation, [...reads, ...writes], options)
+      // Below /tmp it writes into the folders of its own /tmp.
+      const done = home.startsWith('/tmp/') ? /READ|a secret/ : /READ|WROTE|a secret/
       for (const [at, answer] of answers.entries())
-        t.notMatch(answer, /READ|WROTE|a secret/, `${conversation}: ${[...reads, ...writes][at]}`)
+        t.notMatch(answer, done, `${conversation}: ${[...reads, ...writes][at]}`)
       t.same(
         await shellTurn(
           client,

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../../plugins/agent/contract.js'
 import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../../support/daemon.js'
-import { exactly } from '../../support/lists.js'
+import { exactly, spread } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 
 const WORK = 'append log.txt\n| once\noutage\nappend log.txt\n| after\nsay done'
@@ -86,7 +86,7 @@ t.test(
     const where = folders(t)
     let daemon = await spawnDaemon(t, where)
     const log = (id: string) => readFileSync(join(where.workspace, `${id}.txt`), 'utf8')
-    for (const moment of MOMENTS) {
+    for (const moment of spread(MOMENTS, 3)) {
       const ids = [`fails-${moment}`, `goes-on-${moment}`] as const
       const prompt = (id: string) => WORK.replaceAll('log.txt', `${id}.txt`)
       await runTurn(daemon.client, ids[1], prompt(ids[1]))

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { spawnDaemon, type RunningDaemon } from '../../support/daemon.js'
-import { byTurns, exactly } from '../../support/lists.js'
+import { exactly, spread } from '../../support/lists.js'
 import { loopEnd, loopOf, loopUntil } from '../../plugins/loops/support.js'
 import { dies, LOOPS_POINTS, whereIn, type Where } from '../failpoints/failpoints.js'
 
@@ -22,7 +22,7 @@ const begin = async ({ client }: Pick<RunningDaemon, 'client'>) => {
 }
 
 const POINTS = LOOPS_POINTS.flatMap(name => [name, `${name}:2`])
-for (const point of byTurns(POINTS, 2))
+for (const point of spread(POINTS, 3))
   void t.test(`every round of a loop is made once if the daemon is killed at ${point}`, async t => {
     const where = whereIn(t)
     await dies(t, where, point, async daemon => {

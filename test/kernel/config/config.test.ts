@@ -1,4 +1,4 @@
-import { mkdirSync, realpathSync } from 'node:fs'
+import { mkdirSync, realpathSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { readConfig } from '../../../kernel/config/config.js'
@@ -36,6 +36,9 @@ t.test('a mistake is one message that names it', async t => {
   fails(['--workspace', join(folder, 'none')], /cannot be read: ENOENT/)
   fails(['--workspace', join(folder, 'file')], /is not a folder/)
   fails(['--workspace', folder, '--data', join(folder, 'data')], /is inside the workspace/)
+  mkdirSync(join(folder, 'two\nlines'))
+  fails(['--workspace', join(folder, 'two\nlines')], /^the workspace ".*two\\nlines" has a line break or .*: choose/)
+  fails(['--workspace', folder, '--data', '/d\td'], /^the data folder "\/d\\td" has a line break/)
   fails(['--workspace', folder, '--port', 'http'], /--port expects a number from 0 to 65535, found http/)
   fails(['--workspace', folder, '--port', '65536'], /found 65536/)
   fails(['--nonsense'], /--nonsense/)
@@ -45,6 +48,16 @@ t.test('a mistake is one message that names it', async t => {
     ['--workspace', folder, '--data', '/d', '--config', join(folder, 'limits.json')],
     /wall\.limits\.memory: expected/,
   )
+})
+
+t.test('a data folder behind a link is named by its real path', async t => {
+  const folder = realpathSync(t.testdir({ real: {}, workspace: {}, link: t.fixture('symlink', 'real') }))
+  const dataOf = (data: string) => readConfig(['--workspace', join(folder, 'workspace'), '--data', data], {}).data
+  t.equal(dataOf(join(folder, 'link')), join(folder, 'real'))
+  t.equal(dataOf(join(folder, 'link/new/data')), join(folder, 'real/new/data'))
+  mkdirSync(join(folder, 'inside'))
+  symlinkSync(join(folder, 'workspace'), join(folder, 'inside/link'))
+  t.throws(() => dataOf(join(folder, 'inside/link/data')), { message: /is inside the workspace/ })
 })
 
 t.test('the same workspace has the same data folder, by any path', async t => {

@@ -53,6 +53,13 @@ t.test('the last of many writes of one key wins, and several thousand keys are l
   const all = new Map(await many.all<number>())
   t.equal(all.size, 2301)
   t.equal(all.get('k2299'), 2299)
+  await Promise.all(['k', 'l', 'k2😀', 'k2\uffff', 'K2'].map(key => many.set(key, { key })))
+  const below = await many.all('k2')
+  t.equal(below.length, 1 + 10 + 100 + 300 + 2)
+  t.same(
+    await many.texts('k2'),
+    below.map(([key, value]) => [key, JSON.stringify(value)]),
+  )
 })
 
 t.test('values that are not JSON are refused, and later changes of the object have no effect', async t => {

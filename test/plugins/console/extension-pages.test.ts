@@ -12,7 +12,7 @@ import {
   ownerBrowser,
   ownerTab,
 } from '../../support/browser/console.js'
-import { byTurns } from '../../support/lists.js'
+import { spread } from '../../support/lists.js'
 import { approvePending, daemonWithBackends, listedUntil, writeExtension } from '../extensions/support.js'
 
 const HOST = `
@@ -223,7 +223,7 @@ t.test('pages of extensions in the console', withChromium(), async t => {
     ['large', "PORT.postMessage('x'.repeat(9 * 1024 * 1024))", /no text of at most 8 MiB/],
     ['garbles', "PORT.postMessage('{')", /cannot be read/],
   ]
-  for (const [name, code, says] of byTurns(stops, 2))
+  for (const [name, code, says] of spread(stops, 3))
     await t.test(`a page that ${name} is stopped, and the console goes on`, async t => {
       // A program in the frame can take the port from its prototype.
       const taken = `const taken = MessagePort.prototype.postMessage

@@ -47,6 +47,7 @@ export async function* attach(
   const stat = run === undefined ? undefined : await journal.stat(framesOf(run))
   if (run === undefined || !stat)
     return refuse('not-found', 'the frames of this conversation are no longer kept; read its transcript')
+  if (!turn && !stat.closed) await engine.endStream(conversation, run)
   const head = turn
     ? { ...wordsOf(turn.message.input.prompt, turn.message.input.attachments), startedAt: turn.entry.fields.startedAt }
     : await settledHead(deps, conversationId, run, conversation.updatedAt)

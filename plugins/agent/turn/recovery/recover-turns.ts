@@ -1,4 +1,5 @@
-import type { Journals } from '../../../../sdk/index.js'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Host, Journals } from '../../../../sdk/index.js'
 import { pruneHomes } from '../../../../sdk/node/wall/home.js'
 import type { OpenCards } from '../../cards/cards.js'
 import type { AutoLand } from '../../conversations/auto-land.js'
@@ -14,7 +15,9 @@ import type { Turn } from '../turn.js'
 import type { LocalTurnEnvironment } from '../environment/local-environment.js'
 import type { ConversationNetworks } from '../environment/networks.js'
 import type { PlannedResumes } from './planned-resumes.js'
-import { restart } from './recovery.js'
+import { restart, sweep } from './recovery.js'
+
+const PATIENCE_MS = 2_000
 
 /** Everything that a killed daemon may have left half-done. */
 export interface RecoverTurnsDeps extends Omit<RewindDeps, 'engine' | 'journal'> {
@@ -41,17 +44,16 @@ export interface RecoverTurnsDeps extends Omit<RewindDeps, 'engine' | 'journal'>
   readonly autoResume: () => Promise<boolean>
 }
 
-/** Finishes what the last daemon left half-done, resumes its turns, and removes what no conversation needs any more. */
+/** Finishes what the last daemon left half-done, and resumes its turns. */
 export const recoverTurns = async (deps: RecoverTurnsDeps): Promise<void> => {
-  const { conversations, copies, data, environment, landing, log, providers } = deps
+  const { conversations, copies, environment, landing, providers } = deps
   await Promise.all([copies.sweep(), deps.networks.sweep()])
   await deps.eraser.recover()
   await recoverRewinds(deps)
   await deps.forks.recover()
   await deps.records.recover()
   await deps.stored.refresh()
-  for (const id of new Set(conversations.all.map(({ provider }) => provider)))
-    await providers.refresh(id).catch(error => log.warn('refreshing a provider failed', { id, error: String(error) }))
+  await providers.recover(providersOf(deps))
   await restart({
     ...deps,
     resumes: deps.autoResume,
@@ -59,13 +61,47 @@ export const recoverTurns = async (deps: RecoverTurnsDeps): Promise<void> => {
     lands: (id, input) => landing.isPossible(id, input),
   })
   deps.resumes.begin()
-  const isolated = conversations.all.filter(({ branch }) => branch).map(({ id }) => id)
-  await copies.prune(isolated)
+}
+
+/** The providers of turns that go on, or start with the daemon. */
+const providersOf = ({ conversations, queue }: Pick<RecoverTurnsDeps, 'conversations' | 'queue'>): string[] => {
+  const messages = [
+    ...queue.busy.flatMap(id => [queue.current(id) ?? [], queue.waiting(id)].flat()),
+    ...queue.resumables.map(([, { message }]) => message),
+  ]
+  return messages.flatMap(
+    ({ conversationId, input }) => input.agent ?? conversations.find(conversationId)?.provider ?? [],
+  )
+}
+
+interface LeftoverDeps extends Pick<
+  RecoverTurnsDeps,
+  'archive' | 'conversations' | 'copies' | 'data' | 'engine' | 'environment' | 'journal'
+> {}
+
+/**
+ * Removes what no conversation needs any more once the daemon is ready, because no call waits for it. A stop waits for
+ * it for 2 s; the next start repeats it.
+ */
+export const removeLeftovers = (host: Pick<Host, 'log' | 'on' | 'signal' | 'stopping'>, deps: LeftoverDeps): void => {
+  let removed = Promise.resolve()
+  const failed = (error: unknown) => {
+    if (!host.signal.aborted) host.log.error('removing leftovers of the last run failed', { error: String(error) })
+  }
+  host.on('daemon.ready', () => (removed = leftoversRemoved(deps).catch(failed)))
+  host.stopping(() => Promise.race([removed, delay(PATIENCE_MS, undefined, { ref: false })]))
+}
+
+/** Turns run meanwhile. */
+const leftoversRemoved = async (deps: LeftoverDeps): Promise<void> => {
+  const { archive, conversations, copies, data, environment } = deps
+  await copies.prune(id => conversations.find(id)?.branch !== undefined)
   await pruneHomes(
     data,
-    conversations.all.map(({ id }) => id),
+    id => conversations.known(id),
     folder => copies.throwAway(folder),
   )
-  await deps.archive.sweep()
-  if (isolated.length) void environment.warm()
+  await sweep(deps)
+  await archive.sweep()
+  if (conversations.all.some(({ branch }) => branch)) void environment.warm()
 }

@@ -70,8 +70,6 @@ export const restart = async (deps: RestartDeps): Promise<void> => {
       engine.start(next)
     }
   }
-  await closeStreams(deps)
-  await sweep(deps)
 }
 
 /** The readable entries, oldest run first; the others are kept aside. */
@@ -214,16 +212,6 @@ const restoreCards = async ({ engine, cards }: RestartDeps, turn: Turn): Promise
   const put = await Promise.all(up.map(card => turn.put(card)))
   await turn.log.settled()
   void Promise.all(put.map(({ reply }) => reply)).then(() => engine.drive(turn, { reason: 'answered' }))
-}
-
-/** Closes the streams that the last daemon left open. */
-const closeStreams = async ({ engine, conversations, journal }: RestartDeps): Promise<void> => {
-  for (const { id, lastRun, lastEnd } of conversations.all) {
-    const live = engine.live(id)
-    if (!lastRun || !lastEnd || live?.run === lastRun) continue
-    const stat = await journal.stat(framesOf(lastRun))
-    if (stat && !stat.closed) await engine.closeFrames(lastRun, lastEnd, live?.run)
-  }
 }
 
 /** Removes old frames: of older runs, of deleted conversations, and a week after the end. */

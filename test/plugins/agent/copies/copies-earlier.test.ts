@@ -76,12 +76,12 @@ t.test(
   'a start removes leftover entries of an earlier version, and keeps those of its copies until they ' + 'are used',
   async t => {
     const { again, dir, workspace, repos, data } = await earlier(t)
-    await again().prune(['c-1'])
+    await again().prune(id => id === 'c-1')
     t.match(git(workspace, 'worktree', 'list'), dir)
     await again().ensure('c-1', repos)
     git(workspace, 'worktree', 'add', '-q', '-f', '--detach', join(data, 'plugins/agent/checkouts/gone'))
     rmSync(join(data, 'plugins/agent/checkouts/gone'), { recursive: true })
-    await again().prune(['c-1'])
+    await again().prune(id => id === 'c-1')
     t.notMatch(git(workspace, 'worktree', 'list'), 'checkouts/')
   },
 )

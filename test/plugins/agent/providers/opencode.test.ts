@@ -7,7 +7,7 @@ import type { Frame } from '../../../../plugins/agent/contract.js'
 import { mountsLater } from '../../../../sdk/node/wall/later-mounts.js'
 import { daemonWith } from '../../../support/daemon.js'
 import { noOpencode as skip, OPENCODE } from '../../../support/peers.js'
-import { byTurns, exactly } from '../../../support/lists.js'
+import { exactly, spread } from '../../../support/lists.js'
 import { framesOf } from '../../../support/turns.js'
 
 const shares = skip || ((await mountsLater()) ? false : 'this machine has no bubblewrap')
@@ -228,7 +228,7 @@ const REFUSALS = [
   [401, 'reauth'],
   [429, 'rate_limit'],
 ] as const
-for (const [refuses, code] of byTurns(REFUSALS, 2)) {
+for (const [refuses, code] of spread(REFUSALS, 1)) {
   t.test(`a model server that answers ${refuses} ends the turn soon, with what to do`, { skip }, async t => {
     const { turn, wanting } = await shared()
     wanting({ refuses })

@@ -270,3 +270,28 @@ t.test('a message that is being written during a compaction is in the compacted 
   t.same(runs(again.queue), ['r-3'])
   t.equal(again.queue.current('c')?.run, 'r-1')
 })
+
+t.test('what a start reads stays small, and the first answers stay the same', async t => {
+  const journals = journalsIn(t)
+  const { queue } = await opened(journals)
+  const odd = { ...message(0), messageId: 'm "0"\n ü' }
+  const all = [odd, ...Array.from({ length: 2_100 }, (_, n) => ({ ...message(n + 1), conversationId: `c-${n + 1}` }))]
+  await wait(queue, message(9_999))
+  await queue.withdraw('c', 'm-9999')
+  await Promise.all(
+    all.map(async each => {
+      await start(queue, each, each)
+      await queue.ended(each.conversationId, each.run, { paused: false })
+    }),
+  )
+  await start(queue, message(10_000), message(10_000))
+  t.ok((await journals.read('queue')).length < 300, 'ended messages are no lines any more')
+  for (const known of [queue, (await opened(journals)).queue]) {
+    t.match(known.known(odd.messageId), { run: 'r-0', conversationId: 'c', delivery: 'started', at: odd.at })
+    t.match(known.known('m-2100'), { run: 'r-2100', conversationId: 'c-2100', messageId: 'm-2100' })
+    t.match(known.known('m-9999'), { delivery: 'queued', withdrawn: true })
+    t.equal(known.known('m-1')?.withdrawn, undefined)
+    t.equal(known.current('c')?.run, 'r-10000')
+    t.equal(known.known('m-77777'), undefined)
+  }
+})

@@ -53,7 +53,7 @@ t.test('the package installs globally with one command, and runs a turn from the
   const types = /^dist\/types\/.+\.d\.ts$/
   const rest = [
     /^dist\/bundle\/(.+\.js|openapi\/build\.json)$/,
-    /^(manifests\/[\w-]+\.json|package\.json|README\.md|sdk\/(REFERENCE|PERMISSIONS)\.md|LICENSE|\.ci\/node-version\.mjs)$/,
+    /^(manifests\/[\w-]+\.json|package\.json|README\.md|sdk\/(REFERENCE|PERMISSIONS)\.md|LICENSE)$/,
     /^sdk\/examples\/[\w-]+\/(intentic-extension\.json|server\.ts|page\.js)$/,
   ]
   t.same(

@@ -1,4 +1,14 @@
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  lchownSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -42,8 +52,6 @@ t.test(
 
 t.test('no program is taken from a folder that a turn can or could write, or other users can', async t => {
   const folder = realpathSync(t.testdir())
-  const temporary = realpathSync(mkdtempSync(join(tmpdir(), 'own-')))
-  t.teardown(() => rmSync(temporary, { recursive: true, force: true }))
   withEnv(t, { HOME: join(folder, 'home') })
   declareTurnWritable([join(folder, 'workspace'), join(folder, 'data')])
   const open = folderWith(join(folder, 'open/bin'))
@@ -60,7 +68,6 @@ t.test('no program is taken from a folder that a turn can or could write, or oth
     folderWith(join(folder, 'home/.local/bin')),
     folderWith(join(folder, 'workspace/bin')),
     folderWith(join(folder, 'data')),
-    folderWith(temporary),
     open,
     group,
     sticky,
@@ -85,12 +92,53 @@ t.test('no program is taken from a folder that a turn can or could write, or oth
   const { PATH } = await ownEnv()
   for (const place of places.filter(place => !/programs|links$/.test(place)))
     t.notOk(PATH!.split(':').includes(place), `${place} is in no PATH of the daemon's own programs`)
-  for (const place of [join(folder, 'workspace/bin'), join(folder, 'data'), temporary])
+  for (const place of [join(folder, 'workspace/bin'), join(folder, 'data')])
     t.notOk(listEnv().PATH!.split(':').includes(place), `nor ${place} in that of a turn`)
   await t.rejects(missingProgram('nowhere-at-all'), {
     message: 'expected the program nowhere-at-all and found none: install it (Debian: apt-get install nowhere-at-all)',
   })
 })
+
+/** An empty folder of ours in a folder that all users can write. */
+const temporaryIn = (t: Pick<Test, 'teardown'>, shared: string): string => {
+  const temporary = realpathSync(mkdtempSync(join(shared, 'own-')))
+  t.teardown(() => rmSync(temporary, { recursive: true, force: true }))
+  return temporary
+}
+
+for (const shared of ['/tmp', '/var/tmp', '/dev/shm'])
+  t.test(
+    `a program below ${shared} is trusted where others can change nothing, and no turn finds it there`,
+    async t => {
+      const temporary = temporaryIn(t, shared)
+      const own = folderWith(join(temporary, 'bin'))
+      const open = folderWith(join(temporary, 'open'), 0o777)
+      symlinkSync(own, join(temporary, 'link'))
+      t.equal(await isOwnProgram(`${own}/only-here`), true)
+      t.equal(await isOwnProgram(`${temporary}/link/only-here`), true)
+      t.equal(await isOwnProgram(`${open}/only-here`), false)
+      withEnv(t, { PATH: `${own}:${process.env.PATH}` })
+      t.equal(await ownProgram('only-here'), `${own}/only-here`)
+      t.notOk(listEnv().PATH!.split(':').includes(own), 'behind the wall a turn could have put another one there')
+    },
+  )
+
+t.test(
+  'in a folder that all users can write nothing of others is trusted',
+  { skip: process.getuid?.() !== 0 && 'only the superuser can give files to others' },
+  async t => {
+    const temporary = temporaryIn(t, '/tmp')
+    chmodSync(temporary, 0o1777)
+    const others = folderWith(join(temporary, 'others'))
+    symlinkSync('/usr/bin', join(temporary, 'link'))
+    lchownSync(join(temporary, 'link'), 65_534, 65_534)
+    t.equal(await isOwnProgram(`${others}/only-here`), true)
+    t.equal(await isOwnProgram(`${temporary}/link/env`), false, 'the link could lead elsewhere tomorrow')
+    chownSync(others, 65_534, 65_534)
+    t.equal(await isOwnProgram(`${others}/only-here`), false)
+    t.match(await distrust(temporary), /others/, 'others could add a program')
+  },
+)
 
 t.test('a program that a person names may be in the home folder, but not where a turn can write', async t => {
   const folder = realpathSync(t.testdir())

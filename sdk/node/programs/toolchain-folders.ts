@@ -1,8 +1,7 @@
 import { lstatSync, realpathSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { isAbsolute, join } from 'node:path'
-import type { Env } from '../programs/list-env.js'
-import type { Mount } from './spec.js'
+import { contains } from '../files/paths.js'
 
 /** A program that installs compilers and interpreters into a person's home folder. */
 interface Toolchain {
@@ -47,17 +46,17 @@ const found = (): Found[] =>
     return real(path) === path && lstatSync(path).isDirectory() ? [{ path, toolchain }] : []
   })
 
-/** Mounts the toolchains installed in the person's home folder, read-only at the same paths. */
-export const toolchainMounts = (): Mount[] =>
+/** The folders of the toolchains installed in the person's home folder. */
+export const toolchainFolders = (): string[] =>
   found().flatMap(({ path, toolchain: { parts = ['.'] } }) =>
-    parts.flatMap((part): Mount[] => {
-      const at = join(path, part)
-      return real(at) === at ? [['show', at, at, 'toolchain']] : []
-    }),
+    parts.map(part => join(path, part)).filter(at => real(at) === at),
   )
 
+/** Whether a path belongs to a toolchain, which is read-only behind the wall wherever it lies. */
+export const isInToolchain = (path: string): boolean => toolchainFolders().some(folder => contains(folder, path))
+
 /** The variables with the toolchains' folders, since HOME differs. */
-export const toolchainEnv = (): Env =>
+export const toolchainEnv = (): { readonly [variable: string]: string } =>
   Object.fromEntries(
     found().flatMap(({ path, toolchain: { variable } }) => (variable === undefined ? [] : [[variable, path]])),
   )
