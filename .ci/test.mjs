@@ -17,8 +17,10 @@ const IN_BROWSER = /^dist\/test\/plugins\/console\//
 const TOGETHER_IN_BROWSER = 4
 
 /** These measure or fill their process, or take long enough that loading the program does not matter. */
-const ALONE =
-  /^dist\/test\/(?:[^/]+\.test\.js$|(?:attack|clients|crash|shipped)\/|plugins\/(?:console\/budgets|.*\/terminals-capture)\.)/
+const ALONE = new RegExp(
+  String.raw`^dist/test/(?:[^/]+\.test\.js$|(?:attack|clients|crash|shipped)/`
+    + String.raw`|plugins/(?:console/budgets|.*/terminals-capture)\.)`,
+)
 
 /** The longest begin first, so that nothing long is left for the end. */
 const LONG =

@@ -10,7 +10,11 @@ const TAGS = 'typia.d.ts'
 /** What else the types of contracts take from typia, and from the specification of schemas that it follows. */
 const VALIDATION = `export type IValidation<T> = { success: true; data: T } | { success: false; data: unknown }
 export interface StandardSchemaV1<Input = unknown, Output = Input> {
-  readonly '~standard': { readonly version: 1; readonly vendor: string; readonly types?: { input: Input; output: Output } }
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly types?: { input: Input; output: Output }
+  }
 }
 `
 

@@ -15,14 +15,14 @@ const LINES = {
   file: 400,
   kernelFile: 300,
   folders: {
-    kernel: 1159,
+    kernel: 1168,
     'kernel/auth': 1500,
-    'kernel/config': 200,
+    'kernel/config': 205,
     'kernel/extensions': 300,
     'kernel/http': 1340,
     'kernel/http/sockets': 260,
     'kernel/logs': 250,
-    'kernel/storage': 450,
+    'kernel/storage': 475,
     'kernel/streams': 600,
   } as Record<string, number>,
 }
@@ -142,6 +142,8 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
   if (file.startsWith('sdk/node/archives/'))
     return { values: [/^sdk\//, /^node:/, /^(?:tar-stream|yauzl)$/], types: [] }
   if (file === 'sdk/node/files/media-type.ts') return { values: [/^sdk\//, /^node:/, /^mime-types$/], types: [] }
+  // Examples import the package as their readers do.
+  if (file.startsWith('sdk/examples/')) return { values: [/^node:/], types: [/^sandbox-daemon\/sdk$/] }
   if (file.startsWith('sdk/')) return { values: [/^sdk\//, /^node:/], types: [/^typia$/] }
   if (CONTRACTS.test(file))
     return {

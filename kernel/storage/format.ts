@@ -16,8 +16,8 @@ export const assertFormat = (data: string, version: string): void => {
   const { format = FORMAT, version: before = 'a newer version' } = writtenBy(file)
   if (format > FORMAT)
     throw new StartError(
-      `the data folder ${data} was written by sandbox ${before}, which is newer than this one, ${version}: install that `
-        + 'version again, or choose another folder with --data',
+      `the data folder ${data} was written by sandbox ${before}, which is newer than this one, ${version}: install `
+        + 'that version again, or choose another folder with --data',
     )
   if (before === version) return
   writeFileSync(`${file}.new`, JSON.stringify({ format: FORMAT, version } satisfies Written), { mode: 0o600 })

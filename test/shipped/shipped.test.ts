@@ -1,4 +1,4 @@
-// The package as people get it: packed, installed by an ordinary user without a compiler, and used from an empty folder.
+// The package as people get it: packed, installed by an ordinary user without a compiler, used from an empty folder.
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
@@ -35,6 +35,10 @@ const FIRST =
   "mkdir ~/code && cd ~/code && git init -q -b main && echo '# Code' > README.md && git add . && git commit -qm first"
 /** A repository of the user, made once. */
 const makeWork = (): Promise<string> => prints(`[ -d ~/code ] || { ${FIRST}; }`)
+
+/** A shell command that waits until another succeeds, at most 20 s, and fails with what the last one prints. */
+const patiently = (holds: string, shown: string): string =>
+  `for turn in $(seq 100); do ${holds} && exit 0; sleep 0.2; done; ${shown}; exit 1`
 
 t.test('the user has an empty home folder and no compiler', async t => {
   t.same(globSync('**/*', { cwd: home }), ['work'])
@@ -120,9 +124,7 @@ t.test('a new extension runs, and its own check and test pass', async t => {
   const answers = async (fits: RegExp) => {
     const token = (await prints('sandbox token create --label hello --scope read', work)).trim()
     const ask = `curl --silent --header 'x-sandbox-control: ${token}' ${url}/x/ada.hello/hello`
-    await prints(
-      `for turn in $(seq 100); do ${ask} | grep --silent -E '${fits.source}' && exit 0; sleep 0.2; done; ${ask}; exit 1`,
-    )
+    await prints(patiently(`${ask} | grep --silent -E '${fits.source}'`, ask))
   }
   await answers(/Hello from ada.hello/)
   const commands = shownIn(readFileSync(join(own, 'README.md'), 'utf8'))
@@ -150,12 +152,12 @@ t.test('the examples of the package run as they are copied', async t => {
   await prints(`cp -r ${examples}/* ${extensions}/`)
   for (const name of names) {
     const review = `sandbox extension review examples.${name}`
-    const waits = `for turn in $(seq 100); do ${review} 2>&1 | grep --silent 'waits for approval' && exit 0; sleep 0.2; done; ${review}; exit 1`
-    await prints(waits, work)
+    await prints(patiently(`${review} 2>&1 | grep --silent 'waits for approval'`, review), work)
     t.equal(await prints(`sandbox extension approve examples.${name} --yes`, work), `approved examples.${name}\n`)
   }
-  const runs = `for turn in $(seq 100); do [ "$(sandbox extension | grep -cE '^examples\\..* running$')" = 3 ] && break; sleep 0.2; done; sandbox extension`
-  const listed = await prints(runs, work)
+  const all = `[ "$(sandbox extension | grep -cE '^examples\\..* running$')" = 3 ]`
+  await prints(patiently(all, 'sandbox extension'), work)
+  const listed = await prints('sandbox extension', work)
   for (const name of names) t.match(listed, new RegExp(`^examples\\.${name} .* running$`, 'm'), name)
 })
 

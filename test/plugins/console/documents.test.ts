@@ -4,7 +4,7 @@ import t from 'tap'
 import { withChromium } from '../../support/browser/browser.js'
 import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../support/browser/console.js'
 import { daemonWith, inGit } from '../../support/daemon.js'
-import { textDocument } from '../../support/office.js'
+import { textDocument } from '../../support/documents/office.js'
 import { runTurn } from '../../support/turns.js'
 
 /** A picture of one pixel, and another one. */

@@ -17,7 +17,7 @@ import {
 } from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
 import { inTime } from '../../support/in-time.js'
-import { pdfOf } from '../../support/pdf.js'
+import { pdfOf } from '../../support/documents/pdf.js'
 
 t.test('the hash of pages over plain HTTP is SHA-256', async t => {
   for (const length of [0, 1, 55, 56, 63, 64, 65, 119, 120, 1000, 70_001]) {

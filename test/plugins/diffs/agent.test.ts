@@ -5,7 +5,7 @@ import { refusalOf } from '../../kernel/auth/memory.js'
 import { walled } from '../../attack/support.js'
 import { daemonWith, inGit } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
-import { textDocument } from '../../support/office.js'
+import { textDocument } from '../../support/documents/office.js'
 import { runTurn } from '../../support/turns.js'
 import { commitAll } from '../git/support.js'
 

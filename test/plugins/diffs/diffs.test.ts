@@ -7,9 +7,9 @@ import { refusalOf } from '../../kernel/auth/memory.js'
 import { daemonWith, folderOf, inGit } from '../../support/daemon.js'
 import { inTime } from '../../support/in-time.js'
 import { exactly } from '../../support/lists.js'
-import { presentation, textDocument, workbook } from '../../support/office.js'
-import { pdfOf } from '../../support/pdf.js'
-import { zipBomb } from '../../support/zip-bomb.js'
+import { presentation, textDocument, workbook } from '../../support/documents/office.js'
+import { pdfOf } from '../../support/documents/pdf.js'
+import { zipBomb } from '../../support/documents/zip-bomb.js'
 import { commitAll, gitWorld, put, repoAt, tryGit } from '../git/support.js'
 
 const GROUPS = ['workspace', 'history', 'diffs']

@@ -21,7 +21,7 @@ import {
   redirectTo,
   trustedAuthority,
 } from '../../support/servers/git-server.js'
-import { tarOf, zipOf } from '../../support/archives.js'
+import { tarOf, zipOf } from '../../support/documents/archives.js'
 import { exactly } from '../../support/lists.js'
 
 const SKILL = '---\nname: any\ndescription: Use it.\n---\n\nDo it.\n'

@@ -14,7 +14,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
-import { tarOf, zipOf } from '../../support/archives.js'
+import { tarOf, zipOf } from '../../support/documents/archives.js'
 import { exactly } from '../../support/lists.js'
 import { workspaceWorld } from './support.js'
 

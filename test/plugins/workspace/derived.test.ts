@@ -7,10 +7,10 @@ import { daemonWith } from '../../support/daemon.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { inTime } from '../../support/in-time.js'
 import { exactly } from '../../support/lists.js'
-import { workbook } from '../../support/office.js'
-import { zipBomb } from '../../support/zip-bomb.js'
+import { workbook } from '../../support/documents/office.js'
+import { zipBomb } from '../../support/documents/zip-bomb.js'
 import { workspaceWorld } from './support.js'
-import { pdfOf } from '../../support/pdf.js'
+import { pdfOf } from '../../support/documents/pdf.js'
 
 const PICTURE = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 

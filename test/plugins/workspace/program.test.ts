@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { SearchMode } from '../../../plugins/workspace/contract.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
-import { pdfOf } from '../../support/pdf.js'
+import { pdfOf } from '../../support/documents/pdf.js'
 
 // Libraries load differently in the bundled program than in the compiled files that other tests run.
 t.test('the program serves files, makes archives and unpacks them', async t => {
