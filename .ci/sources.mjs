@@ -13,7 +13,7 @@ export const alsoRead = () => [
   'package-lock.json',
   'tsconfig.json',
   ...globSync(['.ci/*.mjs', 'sdk/tsconfig.json', 'plugins/**/*.json']),
-  ...globSync('plugins/console/web/**/*.{tsx,css,html,svg}'),
+  ...globSync(['plugins/console/web/**/*.{tsx,css,html,svg}', 'plugins/*/README.md']),
 ]
 
 /** The hash of texts. */

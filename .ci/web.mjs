@@ -1,6 +1,6 @@
 import { build } from 'esbuild'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, join, relative, resolve as absolute } from 'node:path'
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join, relative, resolve as absolute } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const WEB = 'plugins/console/web'
@@ -38,6 +38,35 @@ const coreFirst = {
   },
 }
 
+/** The title of a guide: its first heading. */
+const titleOf = text =>
+  text
+    .match(/^# +(.+)$/m)?.[1]
+    .replace(/[`*]/g, '')
+    .trim()
+
+/**
+ * The guides of the groups, `plugins/<group>/README.md`: `guides:all` lists them, and each is a part of its own that is
+ * loaded when it is read.
+ */
+const guides = {
+  name: 'guides',
+  setup: ({ onLoad, onResolve }) => {
+    onResolve({ filter: /^guides:/ }, ({ path }) => ({ path: path.slice('guides:'.length), namespace: 'guides' }))
+    onLoad({ filter: /.*/, namespace: 'guides' }, ({ path }) => {
+      if (path !== 'all') return { contents: readFileSync(`plugins/${path}/README.md`), loader: 'text' }
+      const entries = globSync('plugins/*/README.md')
+        .map(file => ({ group: basename(dirname(file)), title: titleOf(readFileSync(file, 'utf8')) }))
+        .sort((one, other) => (one.group < other.group ? -1 : 1))
+        .map(({ group, title = group }) => {
+          const load = `async () => (await import(${JSON.stringify(`guides:${group}`)})).default`
+          return `{ group: ${JSON.stringify(group)}, title: ${JSON.stringify(title)}, load: ${load} }`
+        })
+      return { contents: `export const GUIDES = [${entries.join()}]`, resolveDir: absolute('.') }
+    })
+  },
+}
+
 /** A script in one piece. */
 const alone = async entry => {
   const { outputFiles } = await build({
@@ -72,7 +101,7 @@ export const buildWeb = async folder => {
     tsconfig: join(WEB, 'tsconfig.json'),
     publicPath: '/console/',
     metafile: true,
-    plugins: [markedLexer, coreFirst],
+    plugins: [markedLexer, coreFirst, guides],
     logLevel: 'warning',
   })
   const outputs = Object.entries(metafile.outputs)

@@ -16,7 +16,7 @@ const App = () => {
   const state = signIn.value
   if (state.kind === 'checking')
     return (
-      <main class="plain">
+      <main class="front">
         <h1 class="visually-hidden">Sandbox</h1>
       </main>
     )

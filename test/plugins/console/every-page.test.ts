@@ -29,6 +29,37 @@ const CLICKED = `[...document.querySelectorAll('body *')].filter(one => {
   return !one.matches(own) && !one.querySelector(own)
 }).map(one => one.outerHTML.slice(0, 200))`
 
+/** What is hidden from sight and not placed inside of what scrolls it: it would make the document higher. */
+const OUTSIDE_SCROLLER = `[...document.querySelectorAll('.visually-hidden')].filter(one => {
+  if (!one.offsetParent) return false
+  let scroller = one.parentElement
+  while (scroller && !/auto|scroll/.test(getComputedStyle(scroller).overflowY)) scroller = scroller.parentElement
+  return scroller && !scroller.contains(one.offsetParent)
+}).map(one => one.outerHTML.slice(0, 200))`
+
+/** Scrolls everything with the wheel and with a key to its end, and returns by how much the document is too high. */
+const tooHigh = async (page: Page): Promise<unknown> => {
+  const centres = (await page.evaluate(`[...document.querySelectorAll('body *')].filter(one =>
+    /auto|scroll/.test(getComputedStyle(one).overflowY) && one.scrollHeight > one.clientHeight
+  ).map(one => one.getBoundingClientRect()).map(({ x, y, width, height }) => [x + width / 2, y + height / 2])`)) as [
+    number,
+    number,
+  ][]
+  for (const [x, y] of [...centres, [300, 300] as const]) {
+    await page.mouse.move(x, y)
+    // The second one goes on where the first reached the end of a part.
+    for (let times = 0; times < 2; times++) await page.mouse.wheel(0, 20_000)
+  }
+  await page.evaluate('document.activeElement?.blur()')
+  await page.keyboard.press('End')
+  await page.evaluate('new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+  return page.evaluate(`[document.scrollingElement.scrollHeight - innerHeight, scrollY]`)
+}
+
+/** Labels beside a box that have no room: they take more than three lines. */
+const SQUEEZED = `[...document.querySelectorAll('.check')]
+  .filter(one => one.getBoundingClientRect().height > 76).map(one => one.outerHTML.slice(0, 200))`
+
 const clickedAlone = async (page: Page): Promise<unknown> => {
   const session = await page.context().newCDPSession(page)
   const asked = { expression: CLICKED, includeCommandLineAPI: true, returnByValue: true }
@@ -65,6 +96,11 @@ t.test('every page works on a phone and by keyboard, in both themes', withChromi
   })
   await client.call('POST /agent', { conversationId: 'asks', prompt: 'ask Which one?\n| first\n| second' })
   await framesOf(client, 'asks').until(({ kind }) => kind === 'question')
+  // With these the inbox is higher than every window.
+  for (const id of ['asks-2', 'asks-3', 'asks-4']) {
+    await client.call('POST /agent', { conversationId: id, prompt: 'ask Which one?\n| first\n| second' })
+    await framesOf(client, id).until(({ kind }) => kind === 'question')
+  }
   const browser = await launchBrowser(t)
   const tab = await ownerTab(browser, daemon, '#/fleet', { width: 390, height: 844 })
   const { page } = tab
@@ -75,10 +111,14 @@ t.test('every page works on a phone and by keyboard, in both themes', withChromi
       await page.locator('main').waitFor()
       await page.locator('.bones').first().waitFor({ state: 'detached' })
       t.same(await page.evaluate(OUTSIDE), [], 'every control is within reach at 390 px')
+      t.same(await tooHigh(page), [0, 0], 'scrolled to its end, the document is as high as the window')
+      t.same(await page.evaluate(OUTSIDE_SCROLLER), [], 'what is only read aloud scrolls with what is around it')
       t.same(await clickedAlone(page), [], 'what is clicked can have the focus')
       t.same(await unreached(page), [], 'the Tab key reaches every control')
       t.same(await barriersOf(page), [], 'no barriers on a phone')
       await page.setViewportSize({ width: 1280, height: 720 })
+      t.same(await tooHigh(page), [0, 0], 'also on a wide screen')
+      t.same(await page.evaluate(SQUEEZED), [], 'labels have room')
       t.same(await barriersOf(page), [], 'no barriers on a wide screen')
     })
   }

@@ -34,16 +34,21 @@ export const ownBrowser = async (t: Pick<Test, 'teardown'>, url?: string): Promi
 export const fullBrowser = async (t: Pick<Test, 'teardown'>): Promise<Browser> =>
   endsWith(t, await start(undefined, true))
 
+/** A browser of its own that shows scroll bars, as people with a mouse have them. */
+export const browserWithBars = async (t: Pick<Test, 'teardown'>): Promise<Browser> =>
+  endsWith(t, await start(undefined, undefined, ['--hide-scrollbars']))
+
 const endsWith = (t: Pick<Test, 'teardown'>, browser: Browser): Browser => {
   t.teardown(() => browser.close())
   return browser
 }
 
-const start = async (url?: string, full?: true): Promise<Browser> =>
+const start = async (url?: string, full?: true, ignoreDefaultArgs: string[] = []): Promise<Browser> =>
   chromium.launch({
     executablePath: !full && existsSync(HEADLESS) ? HEADLESS : (await findChromium())!,
     args: url === undefined ? [] : [`--host-resolver-rules=MAP ${PRIVATE_HOST} ${new URL(url).host}`],
     chromiumSandbox: process.getuid?.() !== 0,
+    ignoreDefaultArgs,
   })
 
 /** The browser of this process, which its files share. */

@@ -354,6 +354,13 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./settings/settings-page.js')).SettingsPage,
   },
   {
+    name: 'help',
+    icon: 'skill',
+    needs: 'system.info',
+    ...IN_LIST,
+    load: async () => (await import('./help/help-page.js')).HelpPage,
+  },
+  {
     name: 'more',
     icon: 'more',
     role: 'viewer',

@@ -82,3 +82,18 @@ export const lineDiff = (before: string, after: string): DiffLine[] => {
     ...same(a.slice(a.length - tail)),
   ]
 }
+
+const AROUND = 3
+const SIGNS = { same: ' ', added: '+', removed: '-' } as const
+
+/** The changed lines with three around them; a gap is `undefined`. */
+export const hunksOf = (lines: readonly DiffLine[]): (DiffLine | undefined)[] => {
+  const near = new Set<number>()
+  for (const [at, { kind }] of lines.entries())
+    if (kind !== 'same') for (let one = at - AROUND; one <= at + AROUND; one++) near.add(one)
+  return lines.flatMap((line, at) => (near.has(at) ? [line] : near.has(at - 1) ? [undefined] : []))
+}
+
+/** The lines of a comparison as programs write them. */
+export const diffText = (lines: readonly (DiffLine | undefined)[]): string =>
+  lines.map(line => (line ? SIGNS[line.kind] + line.text : '@@')).join('\n')

@@ -58,7 +58,10 @@ export const FRAME_NOTES: FrameNotes = {
   worktree: ({ sync, unenforced, branch, base }, run) => {
     const blocked = sync?.blocked.length ? ` ${sync.blocked.join(', ')} could not be brought up to date.` : ''
     const open = unenforced ? ' This machine cannot isolate it.' : ''
-    run.line(unenforced || blocked ? 'warning' : 'quiet', `Private copy ${branch} of ${base}.${open}${blocked}`)
+    run.line(
+      unenforced || blocked ? 'warning' : 'quiet',
+      `Private copy ${branch} of ${base.slice(0, 12)}.${open}${blocked}`,
+    )
   },
   preamble: ({ notes }, run) => run.line('quiet', `The sandbox added ${notes.length} notes.`, notes),
   init: ({ model, provider, unenforced }, run) => {

@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { CodePiece } from './code/colouring.js'
 import { visibleText } from './format.js'
+import { TextBlock } from './text-block.js'
 
 /** A growing code is coloured when it rests. */
 const REST_MS = 150
@@ -27,7 +28,7 @@ export const CodeBlock = ({ text, language }: { text: string; language: string }
   }, [text, language])
   const found = coloured.value
   return (
-    <pre class="code" tabIndex={0} dir="ltr">
+    <TextBlock text={text} what="the code">
       <code>
         {found?.text === text
           ? found.pieces.map(({ text: part, colour }, at) =>
@@ -41,6 +42,6 @@ export const CodeBlock = ({ text, language }: { text: string; language: string }
             )
           : visibleText(text)}
       </code>
-    </pre>
+    </TextBlock>
   )
 }

@@ -1,6 +1,7 @@
 import type { Signal } from '@preact/signals'
 import { useSignal } from '@preact/signals'
 import { useEffect, useId } from 'preact/hooks'
+import { CopyButton } from './copy.js'
 import type { ComponentChildren } from 'preact'
 
 interface TextFieldProps {
@@ -129,35 +130,13 @@ export const useSettled = (text: string, ms = 250): string => {
 
 /** A value that is shown once, to be copied. */
 export const OnceValue = ({ label, value }: { label: string; value: string }) => {
-  const copied = useSignal<'no' | 'yes' | 'refused'>('no')
   return (
     <div class="stack">
       <label class="field">
         {label}
         <input class="mono" readonly value={value} onFocus={event => event.currentTarget.select()} />
       </label>
-      <div class="row">
-        <button
-          class="button"
-          type="button"
-          onClick={() =>
-            void (navigator.clipboard?.writeText(value) ?? Promise.reject(new Error('no clipboard'))).then(
-              () => {
-                copied.value = 'yes'
-              },
-              () => {
-                copied.value = 'refused'
-              },
-            )
-          }
-        >
-          Copy
-        </button>
-        <span class="quiet small" role="status">
-          {copied.value === 'yes' && 'Copied.'}
-          {copied.value === 'refused' && 'This browser does not allow copying here. Select the text and copy it.'}
-        </span>
-      </div>
+      <CopyButton text={value} what={label} />
     </div>
   )
 }

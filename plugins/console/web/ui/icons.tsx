@@ -23,6 +23,8 @@ const PATHS = {
   more: 'M4 9h.01M9 9h.01M14 9h.01',
   back: 'M11 4L6 9l5 5',
   down: 'M9 3v12M4 10l5 5 5-5',
+  copy: 'M7 7h8v8H7zM11 7V3H3v8h4',
+  done: 'M4 10l3.5 3.5L14 5.5',
   search: 'M8 13A5 5 0 1 0 8 3a5 5 0 0 0 0 10zM12 12l4 4',
 } as const
 

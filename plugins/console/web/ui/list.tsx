@@ -2,14 +2,10 @@ import { useSignal } from '@preact/signals'
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer } from '@tanstack/virtual-core'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useReducer, useRef } from 'preact/hooks'
-
-/** The distance from the end that counts as the end, in pixels. */
-const NEAR = 32
-const UP_KEYS = new Set(['ArrowUp', 'PageUp', 'Home'])
+import { useFollowing } from './following.js'
 
 /** The methods of a list for its page. */
 export interface ListControl {
-  toEnd(): void
   toIndex(index: number): void
   /** The first item that is in view. */
   firstShown(): number
@@ -31,24 +27,31 @@ export interface VirtualListProps<T> {
   readonly class?: string
 }
 
+/** The number of items after the one that was the last. */
+const addedAfter = <T,>(items: readonly T[], keyOf: (item: T) => string, last: T | undefined): number => {
+  if (last === undefined) return items.length
+  const key = keyOf(last)
+  const at = items.findLastIndex(item => keyOf(item) === key)
+  return at < 0 ? 0 : items.length - 1 - at
+}
+
 /** A list of which only the items in view are elements; it owns its scrolling. */
 export const VirtualList = <T,>(props: VirtualListProps<T>) => {
-  const { items, keyOf, estimate, render, label, followsEnd = false, onStart, control } = props
+  const { items, keyOf, estimate, render, label, followsEnd = false, control } = props
   const box = useRef<HTMLDivElement>(null)
   const current = useRef(props)
   current.current = props
   const [, update] = useReducer((times: number) => times + 1, 0)
-  const following = useRef(followsEnd)
   const missed = useSignal(0)
-  const before = useRef(items.length)
-  const touchY = useRef(0)
-
+  const last = useRef(items.at(-1))
   const options = {
     count: items.length,
     getScrollElement: () => box.current,
     estimateSize: (index: number) => estimate(items[index]!),
     getItemKey: (index: number) => keyOf(items[index]!),
     overscan: 6,
+    // What is read stays where it is while earlier rows are added.
+    anchorTo: followsEnd ? ('end' as const) : ('start' as const),
     scrollToFn: elementScroll,
     observeElementRect,
     observeElementOffset,
@@ -57,41 +60,32 @@ export const VirtualList = <T,>(props: VirtualListProps<T>) => {
   const list = useMemo(() => new Virtualizer<HTMLDivElement, HTMLDivElement>(options), [])
   list.setOptions({ ...list.options, ...options })
 
-  const atEnd = () => {
-    const { scrollHeight = 0, scrollTop = 0, clientHeight = 0 } = box.current ?? {}
-    return scrollHeight - scrollTop - clientHeight < NEAR
-  }
-  const toEnd = () => {
-    following.current = true
-    missed.value = 0
-    if (box.current) box.current.scrollTop = box.current.scrollHeight
-  }
-  const stop = () => {
-    following.current = false
-  }
-  /** Called after the person scrolled: following starts at the end. */
-  const moved = () =>
-    requestAnimationFrame(() => {
-      if (atEnd()) {
-        following.current = followsEnd
-        missed.value = 0
-      }
-      if ((box.current?.scrollTop ?? 1e9) < 400) current.current.onStart?.()
-    })
-
+  const following = useFollowing(box, () => current.current.followsEnd === true, {
+    onStart: () => current.current.onStart?.(),
+    onEnd: () => {
+      missed.value = 0
+    },
+  })
   useLayoutEffect(() => list._didMount(), [])
   useLayoutEffect(() => list._willUpdate())
+  const first = items.length ? keyOf(items[0]!) : ''
+  const before = useRef({ key: first, top: 0 })
+  useLayoutEffect(() => {
+    const { offsetTop: top = 0 } = box.current ?? {}
+    // What stood above the list, to load what is earlier, may be gone with the last of it.
+    if (box.current && !following.on && first !== before.current.key) box.current.scrollTop += top - before.current.top
+    before.current = { key: first, top }
+  })
   useLayoutEffect(() => {
     if (!followsEnd) return
-    if (following.current && box.current) box.current.scrollTop = box.current.scrollHeight
-    else if (items.length > before.current) missed.value += items.length - before.current
-    before.current = items.length
+    if (following.on && box.current) box.current.scrollTop = box.current.scrollHeight
+    else missed.value += addedAfter(items, keyOf, last.current)
+    last.current = items.at(-1)
   })
   useEffect(() => {
     control?.({
-      toEnd,
       toIndex: index => {
-        stop()
+        following.stop()
         list.scrollToIndex(index, { align: 'center' })
       },
       firstShown: () => list.getVirtualItemForOffset(box.current?.scrollTop ?? 0)?.index ?? 0,
@@ -107,28 +101,13 @@ export const VirtualList = <T,>(props: VirtualListProps<T>) => {
         aria-label={label}
         // A region that scrolls is reached with the keyboard.
         tabIndex={0}
-        onWheel={event => {
-          if (event.deltaY < 0) stop()
-          moved()
-        }}
-        onTouchStart={event => {
-          touchY.current = event.touches[0]?.clientY ?? 0
-        }}
-        onTouchMove={event => {
-          if ((event.touches[0]?.clientY ?? 0) > touchY.current + 4) stop()
-          moved()
-        }}
-        onTouchEnd={moved}
-        onPointerDown={event => {
-          // The scroll bar: the pointer is on the box and not on an item.
-          if (event.target === box.current) stop()
-        }}
-        onPointerUp={moved}
-        onKeyDown={event => {
-          if (UP_KEYS.has(event.key)) stop()
-          moved()
-        }}
-        onScrollEnd={() => (box.current?.scrollTop ?? 1e9) < 400 && onStart?.()}
+        onWheel={following.onWheel}
+        onTouchStart={following.onTouchStart}
+        onTouchMove={following.onTouchMove}
+        onPointerDown={following.onPointerDown}
+        onKeyDown={following.onKeyDown}
+        onScroll={following.onScroll}
+        onScrollEnd={following.onScrollEnd}
       >
         <div class="list-inner" role="presentation" style={{ blockSize: `${list.getTotalSize()}px` }}>
           {list.getVirtualItems().map(({ index, key, start }) => (
@@ -150,7 +129,7 @@ export const VirtualList = <T,>(props: VirtualListProps<T>) => {
         </div>
       </div>
       {missed.value > 0 && (
-        <button class="button list-new" type="button" onClick={toEnd}>
+        <button class="button list-new" type="button" onClick={() => following.start()}>
           {missed.value} new
         </button>
       )}

@@ -2,8 +2,9 @@ import { useSignal } from '@preact/signals'
 import type { Token, Tokens } from 'marked'
 import type { ComponentChildren, JSX } from 'preact'
 import { CodeBlock } from './code-block.js'
+import { LinkPlaces } from './link-places.js'
 import { memo } from './memo.js'
-import { useRef } from 'preact/hooks'
+import { useContext, useRef } from 'preact/hooks'
 import { GrowingBlocks, isLargeBlock, safeHref, type MarkdownBlock } from '../run/blocks.js'
 import { countText, visibleText } from './format.js'
 
@@ -21,6 +22,18 @@ const Inline = ({ tokens, depth }: { tokens: readonly Token[] | undefined; depth
     ))}
   </>
 )
+
+const Link = ({ to, children }: { to: string; children: ComponentChildren }) => {
+  const within = useContext(LinkPlaces)(to)
+  const href = safeHref(to)
+  if (within) return <a href={within}>{children}</a>
+  if (!href) return <span title={visibleText(to)}>{children}</span>
+  return (
+    <a href={href} target="_blank" rel="noopener noreferrer">
+      {children}
+    </a>
+  )
+}
 
 const InlineToken = ({ token, depth }: { token: Token; depth: number }): JSX.Element => {
   if (depth > DEEPEST) return <>{visibleText(token.raw)}</>
@@ -47,16 +60,12 @@ const InlineToken = ({ token, depth }: { token: Token; depth: number }): JSX.Ele
       return <code class="inline-code">{visibleText(decoded(token.text))}</code>
     case 'br':
       return <br />
-    case 'link': {
-      const href = safeHref(token.href as string)
-      const words = <Inline tokens={token.tokens} depth={depth} />
-      if (!href) return <span title={visibleText(token.href as string)}>{words}</span>
+    case 'link':
       return (
-        <a href={href} target="_blank" rel="noopener noreferrer">
-          {words}
-        </a>
+        <Link to={token.href as string}>
+          <Inline tokens={token.tokens} depth={depth} />
+        </Link>
       )
-    }
     case 'image':
       return <span class="quiet">[image: {visibleText((token.text as string) || (token.href as string))}]</span>
     case 'text':

@@ -6,6 +6,8 @@ import { DataAge } from './data-age.js'
 
 interface PageFrameProps {
   readonly title: string
+  /** Before the heading: the way back. */
+  readonly before?: ComponentChildren
   /** Beside the heading. */
   readonly tools?: ComponentChildren
   /** The page has its own scrolling list. */
@@ -14,9 +16,10 @@ interface PageFrameProps {
 }
 
 /** A page with its heading. */
-export const PageFrame = ({ title, tools, fills = false, children }: PageFrameProps) => (
+export const PageFrame = ({ title, before, tools, fills = false, children }: PageFrameProps) => (
   <>
     <header class="page-head">
+      {before}
       <h1 class="grow">{title}</h1>
       {tools}
     </header>
@@ -38,6 +41,9 @@ export const Bones = () => (
     ))}
   </div>
 )
+
+/** The placeholder of words in a line of text. */
+export const BoneWords = () => <span class="bone words" aria-hidden="true" />
 
 /** The reason for a failure, next to the control that started it. */
 export const FaultLine = ({ fault }: { fault: string }) =>

@@ -9,6 +9,7 @@ import { DialogForm } from '../../ui/dialog.js'
 import { ChoiceField, TextField } from '../../ui/fields.js'
 import { momentOf, visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
+import { Copyable } from '../../ui/copy.js'
 
 const FLOWS: { readonly [flow in SignInFlow]: string } = {
   redirect: 'In the browser',
@@ -88,7 +89,10 @@ export const SignInForm = ({ provider: { id: provider, label, flows }, account, 
         {start.code && (
           <>
             {' '}
-            and enter <code>{visibleName(start.code)}</code>
+            and enter{' '}
+            <Copyable text={start.code} what="the code">
+              {visibleName(start.code)}
+            </Copyable>
           </>
         )}
         .

@@ -9,6 +9,8 @@ import { useNow } from '../../ui/now.js'
 import { FaultLine, Item, type ToneWord } from '../../ui/page.js'
 import { reaches } from '../registry.js'
 import { approvalName, approvalsChanged, ApproveForm, DeclineApproval, EditApproval } from './approval-forms.js'
+import { TextBlock } from '../../ui/text-block.js'
+import { Copyable } from '../../ui/copy.js'
 
 const STATES: { readonly [status in ApprovalStatus]: ToneWord | undefined } = {
   proposed: undefined,
@@ -35,10 +37,19 @@ const Content = ({ approval: { post, action, actsAs, why } }: { approval: Approv
       </div>
     )}
     {post?.title && <div dir="auto">{visibleText(post.title)}</div>}
-    {action && <div class="mono">{visibleText(action.key)}</div>}
-    <pre class="said-text" dir="auto">
-      {visibleText(post ? post.content : action?.args ? JSON.stringify(action.args, undefined, 2) : '')}
-    </pre>
+    {action && (
+      <div>
+        <Copyable text={action.key} what="the action">
+          {visibleText(action.key)}
+        </Copyable>
+      </div>
+    )}
+    <TextBlock
+      class="said-text"
+      dir="auto"
+      what="what is proposed"
+      text={post ? post.content : action?.args ? JSON.stringify(action.args, undefined, 2) : ''}
+    />
     {post?.media?.length && <div dir="auto">Files: {post.media.map(visibleName).join(', ')}</div>}
     {actsAs !== undefined && <div dir="auto">As {visibleName(actsAs)}</div>}
   </>
@@ -116,12 +127,14 @@ const ApprovalRow = ({ approval }: { approval: Approval }) => {
           {status === 'proposed' && ownerOnly && <div>It moves money: only the owner may approve it.</div>}
           {status === 'failed' && error !== undefined && <div dir="auto">{visibleText(error)}</div>}
           {reason && <div dir="auto">{visibleText(reason)}</div>}
-          {result && (
-            <pre class="said-text" dir="auto">
-              {visibleText(result)}
-            </pre>
+          {result && <TextBlock class="said-text" dir="auto" what="the result" text={result} />}
+          {url && (
+            <div>
+              <Copyable text={url} what="the address">
+                {visibleText(url)}
+              </Copyable>
+            </div>
           )}
-          {url && <div class="mono">{visibleText(url)}</div>}
           <FaultLine fault={action.fault} />
         </div>
       }

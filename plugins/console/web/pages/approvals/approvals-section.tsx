@@ -1,11 +1,13 @@
 import { askDaemon } from '../../data/api.js'
+import { useCounted, type CountedProps } from '../../ui/counted.js'
 import { Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { ApprovalList } from './approval-list.js'
 
 /** The proposals that wait for a yes; nothing where none does. */
-export const ApprovalsSection = () => {
+export const ApprovalsSection = (props: CountedProps) => {
   const list = useQuery('proposed approvals', ['approvals'], () => askDaemon('GET /approvals', { status: 'proposed' }))
+  useCounted(props, list.data?.approvals.length)
   return (
     <Loaded query={list}>
       {({ approvals }) =>

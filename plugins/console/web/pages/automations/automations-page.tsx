@@ -20,6 +20,7 @@ import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { AutomationForm } from './automation-form.js'
 import { HeldWakeSection } from './held-wakes.js'
+import { TextBlock } from '../../ui/text-block.js'
 
 const OUTCOMES: { readonly [outcome in AutomationRun['outcome']]: ToneWord } = {
   completed: ['good', 'Completed'],
@@ -223,9 +224,7 @@ const Detail = ({ id }: { id: string }) => {
             </ul>
             <section aria-labelledby="prompt-heading">
               <h2 id="prompt-heading">What the agent is asked</h2>
-              <pre class="mono" tabIndex={0} dir="auto">
-                {visibleText(found.prompt)}
-              </pre>
+              <TextBlock class="mono" dir="auto" what="the prompt" text={found.prompt} />
             </section>
             {maintains && found.trigger.kind === 'event' && <Webhook id={id} />}
             <section aria-labelledby="runs-heading">

@@ -8,10 +8,12 @@ import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { TextField } from '../../ui/fields.js'
-import { agoOf, momentOf, visibleName, visibleText } from '../../ui/format.js'
+import { agoOf, momentOf, visibleName } from '../../ui/format.js'
+import { useCounted, type CountedProps } from '../../ui/counted.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
+import { TextBlock } from '../../ui/text-block.js'
 
 const changed = () => refetch(new Set(['automations']))
 
@@ -49,9 +51,7 @@ const WakeRow = ({ wake }: { wake: HeldWake }) => {
           {payload && (
             <details>
               <summary>What it was started with</summary>
-              <pre class="mono" tabIndex={0} dir="auto">
-                {visibleText(payload)}
-              </pre>
+              <TextBlock class="mono" dir="auto" text={payload} />
             </details>
           )}
           <FaultLine fault={action.fault} />
@@ -78,8 +78,9 @@ const WakeRow = ({ wake }: { wake: HeldWake }) => {
 }
 
 /** The fires of automations that wait; nothing where none does. */
-export const HeldWakeSection = () => {
+export const HeldWakeSection = (props: CountedProps) => {
   const list = useQuery('held wakes', ['automations'], () => askDaemon('GET /automations/pending'))
+  useCounted(props, list.data?.approvals.length)
   return (
     <Loaded query={list}>
       {({ approvals }) =>

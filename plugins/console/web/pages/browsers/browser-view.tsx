@@ -13,9 +13,10 @@ import { openSocket, type LiveSocket, type SocketState } from '../../data/socket
 import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { Dialog } from '../../ui/dialog.js'
-import { visibleName, visibleText } from '../../ui/format.js'
+import { visibleName } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
 import { attachInput } from './view-input.js'
+import { TextBlock } from '../../ui/text-block.js'
 
 const STATES: { readonly [kind in SocketState['kind']]: string } = {
   opening: 'Connecting …',
@@ -261,9 +262,11 @@ export const BrowserView = ({ session, leave }: { session: BrowserSession; leave
             text.value = undefined
           }}
         >
-          <pre class="code" tabIndex={0} dir="auto">
-            {visibleText(text.value) || 'There is no text.'}
-          </pre>
+          {text.value === '' ? (
+            <p class="quiet">There is no text.</p>
+          ) : (
+            <TextBlock dir="auto" what="the text of the page" text={text.value} />
+          )}
           <div class="card-actions">
             <button
               class="button"

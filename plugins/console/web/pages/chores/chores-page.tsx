@@ -20,7 +20,7 @@ const Signals = ({ signals: { totals, hotspots, packages, indexed } }: { signals
     {hotspots.length > 0 && (
       <>
         <h3>Files that change often and are complicated</h3>
-        <ul class="plain">
+        <ul class="lines">
           {hotspots.slice(0, MOST_HOTSPOTS).map(({ path, commits, complexity }) => (
             <li key={path} dir="auto">
               <a href={fragmentOf('files', 'open', path)}>{visibleName(path)}</a>

@@ -54,7 +54,7 @@ export const FactLines = ({ facts }: { facts: ProbeFacts }) => {
   return (
     <details>
       <summary>What was found</summary>
-      <ul class="plain">
+      <ul class="lines">
         {lines.slice(0, MOST).map(line => (
           <li key={line} dir="auto">
             {visibleName(line)}

@@ -13,6 +13,7 @@ import { reaches } from '../registry.js'
 import { FaultLine } from '../../ui/page.js'
 import { Pairs } from '../../ui/pairs.js'
 import { Feedback, Help, HelpText, type AnswerProps, type HelpCard } from './help-cards.js'
+import { TextBlock } from '../../ui/text-block.js'
 
 const ReplyText = ({ reply, by }: { reply?: CardReply | undefined; by?: string | undefined }) => {
   const who = by ? ` by ${by}` : ''
@@ -80,19 +81,21 @@ const OneQuestion = ({
     <fieldset class="question">
       <legend>{visibleText(question.question)}</legend>
       {options.map(({ label, description, preview }) => (
-        <label key={label} class="option">
-          <input
-            type={multiSelect ? 'checkbox' : 'radio'}
-            name={group}
-            checked={chosen.includes(label)}
-            onChange={event => pick(label, event.currentTarget.checked)}
-          />
-          <span>
-            <strong>{visibleText(label)}</strong>
-            {description && <span class="quiet"> {visibleText(description)}</span>}
-            {preview && <pre class="code">{visibleText(preview)}</pre>}
-          </span>
-        </label>
+        <div key={label}>
+          <label class="option">
+            <input
+              type={multiSelect ? 'checkbox' : 'radio'}
+              name={group}
+              checked={chosen.includes(label)}
+              onChange={event => pick(label, event.currentTarget.checked)}
+            />
+            <span>
+              <strong>{visibleText(label)}</strong>
+              {description && <span class="quiet"> {visibleText(description)}</span>}
+            </span>
+          </label>
+          {preview && <TextBlock what="the preview" text={preview} />}
+        </div>
       ))}
       <label class="field">
         <span class="small quiet">In your own words</span>
@@ -168,7 +171,7 @@ const Permission = ({ card, action, answer }: AnswerProps<PermissionCard>) => {
       <p>
         <strong>{visibleText(title ?? displayName ?? toolName)}</strong>
       </p>
-      {description && <pre class="code whole">{visibleText(description)}</pre>}
+      {description && <TextBlock class="code whole" what="what it asks for" text={description} />}
       {path && <p class="mono">{visibleText(path)}</p>}
       {reason && <p class="quiet">{visibleText(reason)}</p>}
       <Feedback words={words} />
@@ -280,7 +283,7 @@ const Asked = ({ card }: { card: Card }) => {
   return (
     <>
       <p>{visibleText(title ?? displayName ?? toolName)}</p>
-      {description && <pre class="code whole">{visibleText(description)}</pre>}
+      {description && <TextBlock class="code whole" what="what it asks for" text={description} />}
     </>
   )
 }

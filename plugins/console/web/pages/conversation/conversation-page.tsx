@@ -122,7 +122,7 @@ const Todos = ({ feed }: { feed: RunFeed }) => {
   if (!todos.length) return null
   const done = todos.filter(({ status }) => status === 'completed').length
   return (
-    <details class="todos">
+    <details class="folded todos">
       <summary>
         Plan: {countText(done)} of {countText(todos.length)} done
       </summary>

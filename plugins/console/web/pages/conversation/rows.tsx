@@ -4,25 +4,27 @@ import { plainOutput } from '../../run/ansi.js'
 import type { LineRow, RunRow, ThinkingRow, ToolRow, UserRow } from '../../run/row-kinds.js'
 import { UPLOADED } from '../../data/files/attached.js'
 import { countText, momentOf, visibleName, visibleText } from '../../ui/format.js'
+import { Copyable, CopyButton } from '../../ui/copy.js'
 import { lazyView } from '../../ui/lazy.js'
 import { Markdown } from '../../ui/markdown.js'
 import { memo } from '../../ui/memo.js'
 import { CardView } from './cards.js'
 import { SimpleDiff } from './simple-diff.js'
+import { TextBlock } from '../../ui/text-block.js'
 
 const GivenPicture = lazyView(async () => (await import('./given-picture.js')).GivenPicture)
 
 /** A longer text is cut until the person expands it. */
 const LONG = 8_000
 
-const LongText = ({ text }: { text: string }) => {
+const LongText = ({ text, what }: { text: string; what: string }) => {
   const whole = useSignal(text.length <= LONG)
   const shown = whole.value ? text : text.slice(0, LONG)
   return (
     <>
-      <pre class="code" tabIndex={0} dir="ltr">
+      <TextBlock text={shown} what={what} copies={() => plainOutput(text)}>
         {visibleText(plainOutput(shown))}
-      </pre>
+      </TextBlock>
       {!whole.value && (
         <button
           class="button"
@@ -39,13 +41,17 @@ const LongText = ({ text }: { text: string }) => {
 }
 
 const Content = ({ content }: { content: ToolContent }) => {
-  if (content.type === 'text') return <LongText text={content.text} />
+  if (content.type === 'text') return <LongText text={content.text} what="the output" />
   if (content.type === 'image') return <GivenPicture path={content.path} />
   // One of a newer daemon.
   if (content.type !== 'diff') return <p class="line quiet">This page does not know this kind of output.</p>
   return (
     <div class="stack">
-      <p class="mono">{visibleName(content.path)}</p>
+      <p>
+        <Copyable text={content.path} what="the path">
+          {visibleName(content.path)}
+        </Copyable>
+      </p>
       <SimpleDiff before={content.oldText ?? ''} after={content.newText} />
       {content.truncated && <p class="quiet small">The diff was cut.</p>}
     </div>
@@ -78,7 +84,7 @@ const Tool = ({ row }: { row: ToolRow }) => {
       </summary>
       {open.value && (
         <div class="tool-body stack">
-          {target && target.length > 60 && <LongText text={target} />}
+          {target && <LongText text={target} what={row.category === 'execute' ? 'the command' : 'the target'} />}
           {subagent?.summary && <Markdown text={subagent.summary} />}
           {content.map((one, at) => (
             <Content key={at} content={one} />
@@ -117,7 +123,7 @@ const Line = ({ row }: { row: LineRow }) => {
           {row.details.map(({ title, text }) => (
             <div key={title}>
               <h3>{visibleName(title)}</h3>
-              <LongText text={text} />
+              <LongText text={text} what={title} />
             </div>
           ))}
         </div>
@@ -136,22 +142,25 @@ const User = ({ row, actions }: { row: UserRow; actions?: RowActions | undefined
     <div class="said-head small quiet">
       <span>{row.by ?? 'You'}</span>
       {row.sentAt !== undefined && <time dateTime={new Date(row.sentAt).toISOString()}>{momentOf(row.sentAt)}</time>}
-      {actions && row.index !== undefined && (
-        <span class="said-actions">
-          {row.checkpoint && (
-            <button class="link" type="button" onClick={() => actions.rewind(row.index!)}>
-              Go back here
+      <span class="said-actions">
+        {actions && row.index !== undefined && (
+          <>
+            {row.checkpoint && (
+              <button class="link" type="button" onClick={() => actions.rewind(row.index!)}>
+                Go back here
+              </button>
+            )}
+            <button class="link" type="button" onClick={() => actions.fork(row.index!)}>
+              Fork
             </button>
-          )}
-          <button class="link" type="button" onClick={() => actions.fork(row.index!)}>
-            Fork
-          </button>
-        </span>
-      )}
+          </>
+        )}
+        <CopyButton text={row.text} what="the message" />
+      </span>
     </div>
-    <pre class="said-text" dir="auto">
+    <p class="said-text" dir="auto">
       {visibleText(row.text)}
-    </pre>
+    </p>
     {row.attachments?.map(path => (
       <AttachedFile key={path} path={path} />
     ))}
@@ -187,6 +196,7 @@ export const RowView = memo(({ row, actions }: { row: RunRow; actions?: RowActio
         <div class="prose-row">
           {row.placed && <p class="quiet small">Placed by a person</p>}
           <Markdown text={row.text} />
+          <CopyButton text={row.text} what="the message" />
         </div>
       )
     case 'thinking':

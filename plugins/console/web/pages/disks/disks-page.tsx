@@ -13,6 +13,8 @@ import { FaultLine, Item, Loaded, PageFrame } from '../../ui/page.js'
 import { Pairs } from '../../ui/pairs.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
+import { TextBlock } from '../../ui/text-block.js'
+import { Copyable } from '../../ui/copy.js'
 
 const STATES: { readonly [state in DiskState]: readonly ['' | 'good' | 'busy' | 'warn' | 'bad', string] } = {
   mounted: ['good', 'Mounted'],
@@ -95,9 +97,7 @@ const Details = ({ disk }: { disk: DiskDetail }) => (
     {disk.log && (
       <section aria-label="The last mount">
         <h3>The last mount{disk.logAt !== undefined && `, ${momentOf(disk.logAt)}`}</h3>
-        <pre class="mono" tabIndex={0}>
-          {visibleText(disk.log)}
-        </pre>
+        <TextBlock class="mono" what="the log" text={disk.log} />
       </section>
     )}
   </>
@@ -127,8 +127,18 @@ const DiskRow = ({ disk }: { disk: DiskLink }) => {
       state={STATES[state]}
       detail={
         <>
-          <div class="mono">{visibleText(source)}</div>
-          {on && <div class="mono">{visibleText(mountPoint)}</div>}
+          <div>
+            <Copyable text={source} what="the source">
+              {visibleText(source)}
+            </Copyable>
+          </div>
+          {on && (
+            <div>
+              <Copyable text={mountPoint} what="the folder">
+                {visibleText(mountPoint)}
+              </Copyable>
+            </div>
+          )}
           {facts && <div>{visibleText(facts)}</div>}
           {link !== undefined && <div>In the workspace as {visibleName(link)}</div>}
           {detail !== undefined && <div>{visibleText(detail)}</div>}

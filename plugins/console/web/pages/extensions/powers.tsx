@@ -5,6 +5,7 @@ import { extensionName } from '../../data/extensions/shown-extensions.js'
 import { AskButton } from '../../ui/dialog.js'
 import { visibleName } from '../../ui/format.js'
 import { Item } from '../../ui/page.js'
+import { Copyable } from '../../ui/copy.js'
 
 interface PowersListProps {
   readonly heading: string
@@ -50,7 +51,7 @@ export const PowersView = ({
 /** The digest that binds an approval to what was shown. */
 export const DigestLine = ({ digest }: { digest: string }) => (
   <p class="quiet small">
-    Digest of this list: <span class="mono wraps">{digest}</span>
+    Digest of this list: <Copyable text={digest} what="the digest" />
   </p>
 )
 

@@ -19,6 +19,7 @@ import { reaches } from '../registry.js'
 import { downloadFile, EntryActions } from './file-actions.js'
 import { DocumentView, LargeText, MediaView, PictureView } from './other-files.js'
 import { TextFile } from './text-file.js'
+import { CopyButton } from '../../ui/copy.js'
 
 /** A number that increases with every change of a file. */
 const useFileVersion = (path: string) => {
@@ -91,7 +92,10 @@ export const WorkspaceFilePane = ({ path, line }: { path: string; line: number |
   return (
     <section class="side-main" aria-label={visibleName(path)}>
       <div class="pane-tools">
-        <h2 class="mono">{visibleName(path)}</h2>
+        <div class="row pane-name">
+          <h2 class="mono">{visibleName(path)}</h2>
+          <CopyButton text={path} what="the path" />
+        </div>
         {readsAsDocument(path) && <Toggle label="As a document" on={document} />}
         <ViewerLinks path={path} />
         <ActionButton action={action} work={() => downloadFile(path)}>

@@ -10,6 +10,7 @@ import { Picture } from '../../ui/picture.js'
 import { useQuery } from '../../ui/query.js'
 import { useRead } from '../../ui/read.js'
 import { reaches } from '../registry.js'
+import { TextBlock } from '../../ui/text-block.js'
 
 interface OtherFileProps {
   readonly path: string
@@ -151,9 +152,7 @@ export const LargeText = ({ path, size, version }: OtherFileProps & { size: numb
         {({ content = '', lossy }) => (
           <>
             {lossy && <p class="notice">Parts of this file are not UTF-8 and show as �.</p>}
-            <pre class="code scrolls large-text" tabIndex={0} dir="ltr">
-              {visibleText(content)}
-            </pre>
+            <TextBlock class="code scrolls large-text" what="the file" text={content} />
           </>
         )}
       </Loaded>

@@ -11,6 +11,7 @@ import { LineCounts } from '../../ui/code/line-counts.js'
 import { Icon } from '../../ui/icons.js'
 import { Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
+import { Copyable } from '../../ui/copy.js'
 
 const ACTIONS = [
   ['branch', 'Make a branch here'],
@@ -143,8 +144,8 @@ export const CommitPane = ({ repo, sha, path, maintains }: CommitPaneProps) => {
             commit && (
               <>
                 <p class="quiet small">
-                  <span class="mono">{commit.sha}</span> · {visibleText(`${commit.author} <${commit.email}>`)} ·{' '}
-                  {momentOf(commit.at)}
+                  <Copyable text={commit.sha} what="the commit" /> · {visibleText(`${commit.author} <${commit.email}>`)}{' '}
+                  · {momentOf(commit.at)}
                   {commit.parents.map(parent => (
                     <span key={parent}>
                       {' '}

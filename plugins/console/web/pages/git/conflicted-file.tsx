@@ -10,8 +10,8 @@ import { ActionButton } from '../../ui/action-button.js'
 import { ComparedTexts } from '../../ui/code/compared-texts.js'
 import { ConflictFrame } from '../../ui/code/conflict-frame.js'
 import { DiffView } from '../../ui/code/diff-view.js'
-import { visibleText } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
+import { TextBlock } from '../../ui/text-block.js'
 
 const SIDES = [
   ['after', 'On disk'],
@@ -73,11 +73,7 @@ export const ConflictedFile = ({ repo, path, sides, maintains }: ConflictedFileP
           <DiffView path={path} before={sides?.ours ?? ''} after={sides?.theirs ?? ''} split={false} />
         </div>
       ) : (
-        text !== undefined && (
-          <pre class="code scrolls" tabIndex={0} dir="ltr">
-            {visibleText(text)}
-          </pre>
-        )
+        text !== undefined && <TextBlock class="code scrolls" what="the file" text={text} />
       )}
       {maintains && (
         <div class="row">

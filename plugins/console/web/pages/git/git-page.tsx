@@ -8,6 +8,7 @@ import { askDaemon } from '../../data/api.js'
 import { useCommands } from '../../ui/commands.js'
 import { visibleName } from '../../ui/format.js'
 import { Icon } from '../../ui/icons.js'
+import { BoneWords } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { lazyView } from '../../ui/lazy.js'
 import { reaches, type PageProps } from '../registry.js'
@@ -51,7 +52,11 @@ const Repo = ({ repo, tab, rest }: { repo: string; tab: string; rest: readonly s
           {visibleName(repoTitle(repo))}
         </h1>
         <span>
-          <span class="tag">{branch === undefined ? 'No branch' : visibleName(branch)}</span>{' '}
+          {status === undefined ? (
+            <BoneWords />
+          ) : (
+            <span class="tag">{branch === undefined ? 'No branch' : visibleName(branch)}</span>
+          )}{' '}
           {remote && (remote.ahead > 0 || remote.behind > 0) && (
             <span class="quiet small">
               {remote.ahead} ahead, {remote.behind} behind

@@ -13,6 +13,7 @@ import { FaultLine, Item, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 import type { RepoTabProps } from './repo-tab.js'
+import { Copyable } from '../../ui/copy.js'
 
 const RemoteForm = ({ repo, remote, close }: { repo: string; remote?: GitRemote; close: () => void }) => {
   const name = useSignal(remote?.name ?? '')
@@ -153,7 +154,9 @@ export const RemotesTab = ({ repo, maintains }: RepoTabProps) => {
                       title={visibleName(remote.name)}
                       detail={
                         <>
-                          <span class="mono">{visibleName(remote.url)}</span>
+                          <Copyable text={remote.url} what="the address">
+                            {visibleName(remote.url)}
+                          </Copyable>
                           {remote.pushUrl !== undefined && remote.pushUrl !== remote.url && (
                             <>
                               , pushed to <span class="mono">{visibleName(remote.pushUrl)}</span>

@@ -10,7 +10,7 @@ import { ActionButton } from '../../ui/action-button.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { CheckField, TextField } from '../../ui/fields.js'
 import { countText, visibleName } from '../../ui/format.js'
-import { FaultLine, Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
+import { BoneWords, FaultLine, Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 
@@ -159,7 +159,17 @@ export const RepositoriesPane = () => {
                   detail={
                     <>
                       {found?.branch && `${visibleName(found.branch)} · `}
-                      {found?.error ? visibleName(found.error) : found ? countOf(found) : 'nothing uncommitted'}
+                      {found?.error ? (
+                        visibleName(found.error)
+                      ) : found ? (
+                        countOf(found)
+                      ) : changes.data ? (
+                        'nothing uncommitted'
+                      ) : changes.error === undefined ? (
+                        <BoneWords />
+                      ) : (
+                        'what is uncommitted cannot be read now'
+                      )}
                       {found?.remote
                         && (found.remote.ahead > 0 || found.remote.behind > 0)
                         && ` · ${found.remote.ahead} ahead, ${found.remote.behind} behind`}

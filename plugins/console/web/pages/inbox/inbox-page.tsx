@@ -1,3 +1,5 @@
+import { useSignal } from '@preact/signals'
+import type { FunctionComponent } from 'preact'
 import type { AgentCard } from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { attention, fleet } from '../../data/live.js'
@@ -5,6 +7,7 @@ import { fragmentOf } from '../../data/route.js'
 import { waitsForPerson } from '../../data/roster.js'
 import { person } from '../../data/session/session.js'
 import { agoOf, momentOf, visibleName } from '../../ui/format.js'
+import { useCounted, type CountedProps } from '../../ui/counted.js'
 import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { cardTitle, StatusTag } from '../../ui/status.js'
@@ -21,10 +24,11 @@ const titleOf = (id: string): string => {
   return visibleName(agent ? cardTitle(agent) : id)
 }
 
-const Questions = () => {
+const Questions = (props: CountedProps) => {
   // The cards of the board say when to read the whole ones again.
   const known = [...fleet.value.cards.values()].flatMap(({ cards }) => cards ?? []).map(({ requestId }) => requestId)
   const list = useQuery(`inbox ${known.sort().join()}`, [], () => askDaemon('GET /agent/cards'))
+  useCounted(props, list.data?.cards.length)
   return (
     <Loaded query={list}>
       {({ cards }) =>
@@ -82,17 +86,27 @@ const Conversations = ({ title, agents, say, changes }: ListProps) =>
     </section>
   )
 
+/** What is read for the inbox, and the call each part needs. */
+const SECTIONS: readonly { readonly needs: string; readonly Section: FunctionComponent<CountedProps> }[] = [
+  { needs: 'agent.cards', Section: Questions },
+  { needs: 'needs.list', Section: NeedsSection },
+  { needs: 'approvals.list', Section: ApprovalsSection },
+  { needs: 'automations.pendingList', Section: HeldWakeSection },
+]
+
 /** Everything that waits for the signed-in person: questions, requests to land, and stuck work. */
 export const InboxPage = (_: PageProps) => {
   const { landings, stuck } = waitsForPerson(fleet.value.cards.values(), {
     email: person.value?.email ?? '',
     lands: reaches(person.value?.role, 'maintainer'),
   })
+  const counts = useSignal<{ readonly [section: string]: number }>({})
+  const sections = SECTIONS.filter(({ needs }) => pageIsVisible({ role: 'viewer', needs }))
+  // Known only when every part was read, and the board is there.
   const nothing =
-    attention.value?.cards === 0
-    && attention.value.approvals + attention.value.needs === 0
-    && landings.length === 0
-    && stuck.length === 0
+    attention.value !== undefined
+    && landings.length + stuck.length === 0
+    && sections.every(({ needs }) => counts.value[needs] === 0)
   return (
     <PageFrame title="Inbox">
       {nothing && (
@@ -109,10 +123,14 @@ export const InboxPage = (_: PageProps) => {
           </div>
         </div>
       )}
-      <Questions />
-      {pageIsVisible({ role: 'viewer', needs: 'needs.list' }) && <NeedsSection />}
-      {pageIsVisible({ role: 'viewer', needs: 'approvals.list' }) && <ApprovalsSection />}
-      {pageIsVisible({ role: 'viewer', needs: 'automations.pendingList' }) && <HeldWakeSection />}
+      {sections.map(({ needs, Section }) => (
+        <Section
+          key={needs}
+          counted={entries => {
+            counts.value = { ...counts.value, [needs]: entries }
+          }}
+        />
+      ))}
       <Conversations
         title="Asked to be landed"
         agents={landings}

@@ -8,6 +8,7 @@ import { Loaded } from '../../ui/page.js'
 import { Pairs } from '../../ui/pairs.js'
 import { useQuery } from '../../ui/query.js'
 import { IssueActions } from './issue-actions.js'
+import { TextBlock } from '../../ui/text-block.js'
 
 const Frame = ({ frame }: { frame: StackFrame }) => {
   const { function: name = '?', path, file = '?', line, own, before = [], source, after = [] } = frame
@@ -19,11 +20,16 @@ const Frame = ({ frame }: { frame: StackFrame }) => {
         {visibleName(name)} {path === undefined ? visibleName(place) : <a href={fragmentOf('files', path)}>{place}</a>}
       </div>
       {own && source !== undefined && (
-        <pre class="said-text" tabIndex={0} aria-label={`Source at ${place}`}>
+        <TextBlock
+          class="said-text"
+          label={`Source at ${place}`}
+          what="the source"
+          text={[...before, source, ...after].join('\n')}
+        >
           {[...before, source, ...after]
             .map((text, at) => `${first + at === line ? '>' : ' '} ${first + at} ${visibleText(text)}`)
             .join('\n')}
-        </pre>
+        </TextBlock>
       )}
     </li>
   )
@@ -37,7 +43,7 @@ const Trace = ({ exception: { type = 'Error', value = '', frames } }: { exceptio
       <h4 dir="auto">
         {visibleName(type)}: {visibleText(value)}
       </h4>
-      <ol class="plain">
+      <ol class="lines">
         {shown.map((frame, at) => (
           <Frame key={at} frame={frame} />
         ))}
@@ -56,11 +62,7 @@ const EventView = ({ event }: { event: IssueEvent }) => {
   return (
     <section aria-label={`Event of ${momentOf(at)}`}>
       <h3>{momentOf(at)}</h3>
-      {message !== undefined && (
-        <pre class="said-text" dir="auto">
-          {visibleText(message)}
-        </pre>
-      )}
+      {message !== undefined && <TextBlock class="said-text" dir="auto" what="the message" text={message} />}
       {exceptions.map((exception, index) => (
         <Trace key={index} exception={exception} />
       ))}
@@ -84,7 +86,7 @@ const EventView = ({ event }: { event: IssueEvent }) => {
       {breadcrumbs.length > 0 && (
         <details>
           <summary>What it did before ({breadcrumbs.length})</summary>
-          <ol class="plain small">
+          <ol class="lines small">
             {breadcrumbs.map(({ at: when, category = '', message: text = '' }, index) => (
               <li key={index} dir="auto">
                 {when !== undefined && momentOf(when)} {visibleName(category)} {visibleText(text)}

@@ -7,6 +7,7 @@ import { CheckField, TextField } from '../../ui/fields.js'
 import { agoOf, countText, visibleName } from '../../ui/format.js'
 import { Item, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
+import { Copyable } from '../../ui/copy.js'
 
 const changed = () => refetch(new Set(['issues']))
 
@@ -69,7 +70,9 @@ const ReporterRow = ({ reporter }: { reporter: Reporter }) => {
             {repo !== undefined && `, repository ${visibleName(repo)}`}
             {lastEventAt === undefined ? ', nothing reported yet' : `, last event ${agoOf(lastEventAt)}`}
           </div>
-          <div class="mono">{dsn}</div>
+          <div>
+            <Copyable text={dsn} what="the address" />
+          </div>
           <div>
             Today {countText(today.accepted)} of {countText(dailyMax)} events, {countText(today.limited)} beyond its
             limits, {countText(today.dropped)} other items

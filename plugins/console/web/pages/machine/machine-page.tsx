@@ -10,6 +10,7 @@ import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { Backups } from './backups.js'
+import { Copyable } from '../../ui/copy.js'
 
 const DISKS = {
   workspace: 'Disk of the workspace',
@@ -140,7 +141,7 @@ const Shortfalls = () => {
                         {version && ` · ${visibleName(version)}`}
                         {!present && (
                           <div>
-                            Install it with <code>{install}</code>
+                            Install it with <Copyable text={install} what="the command" />
                           </div>
                         )}
                       </>

@@ -6,6 +6,7 @@ import { agoOf, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { Item, type ToneWord } from '../../ui/page.js'
 import { reaches } from '../registry.js'
 import { DeclineForm, GiveForm } from './need-forms.js'
+import { TextBlock } from '../../ui/text-block.js'
 
 const KINDS: { readonly [kind in NeedKind]: string } = {
   secret: 'a secret',
@@ -43,9 +44,7 @@ const NeedRow = ({ need }: { need: Need }) => {
             {blocking === false && ' · it goes on meanwhile'}
             {status === 'open' && expiresAt !== undefined && ` · until ${momentOf(expiresAt)}`}
           </div>
-          <pre class="said-text" dir="auto">
-            {visibleText(why)}
-          </pre>
+          <TextBlock class="said-text" dir="auto" text={why} />
           {fields
             .filter(({ key }) => answers[key] !== undefined)
             .map(({ key, label }) => (

@@ -7,6 +7,7 @@ import { TextField } from '../../ui/fields.js'
 import { visibleName } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
+import { TextBlock } from '../../ui/text-block.js'
 
 const changed = () => refetch(new Set(['personas', 'skills']))
 
@@ -86,7 +87,11 @@ export const KitSection = ({ id, maintains }: { id: string; maintains: boolean }
       <Loaded query={kit}>
         {({ prompt, skills }) => (
           <>
-            {prompt ? <pre class="plain-text">{prompt}</pre> : <p class="quiet">It has no prompt of its own.</p>}
+            {prompt ? (
+              <TextBlock class="plain-text" dir="auto" what="the prompt" text={prompt} />
+            ) : (
+              <p class="quiet">It has no prompt of its own.</p>
+            )}
             <ul class="items">
               {skills.map(({ name, description }) => (
                 <Item key={name} title={visibleName(name)} detail={visibleName(description)}>

@@ -4,10 +4,12 @@ import { refetch } from '../../data/queries.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
-import { visibleName, visibleText } from '../../ui/format.js'
+import { visibleName } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
+import { TextBlock } from '../../ui/text-block.js'
+import { Copyable } from '../../ui/copy.js'
 
 const WORDS: { readonly [status in PrepushRun['status']]: string } = {
   idle: 'No check before a push has run since the start.',
@@ -32,7 +34,12 @@ export const PrepushState = () => {
     <section class="stack" aria-label="Checks before a push">
       <div class="row">
         <p>
-          {WORDS[status]} {command && <span class="mono">{visibleName(command)}</span>}
+          {WORDS[status]}{' '}
+          {command && (
+            <Copyable text={command} what="the command">
+              {visibleName(command)}
+            </Copyable>
+          )}
         </p>
         {reaches(person.value?.role, 'maintainer')
           && (status === 'running' ? (
@@ -49,9 +56,7 @@ export const PrepushState = () => {
       {output && (
         <details open={status !== 'passed'}>
           <summary>What it wrote</summary>
-          <pre class="said-text" tabIndex={0} dir="auto" aria-label="What the check wrote">
-            {visibleText(output)}
-          </pre>
+          <TextBlock class="said-text" dir="auto" label="What the check wrote" what="what it wrote" text={output} />
         </details>
       )}
     </section>

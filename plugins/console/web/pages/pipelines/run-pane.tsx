@@ -8,12 +8,13 @@ import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { TextField } from '../../ui/fields.js'
-import { momentOf, sizeTextOf, spanText, visibleName, visibleText } from '../../ui/format.js'
+import { momentOf, sizeTextOf, spanText, visibleName } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
 import { Pairs } from '../../ui/pairs.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 import { HOST_NAMES, nameOfRun, toneOfStatus } from './run-words.js'
+import { TextBlock } from '../../ui/text-block.js'
 
 const MOST_RUNS = 200
 
@@ -109,9 +110,17 @@ const JobRow = ({ repo, runId, job }: { repo: string; runId: number; job: Pipeli
                 {sizeTextOf(log.value.sizeBytes)}
                 {log.value.offset > 0 && `, shown from ${sizeTextOf(log.value.offset)}`}
               </p>
-              <pre class="said-text" tabIndex={0} dir="auto" aria-label={`Log of ${visibleName(name)}`}>
-                {visibleText(log.value.text) || 'It is empty.'}
-              </pre>
+              {log.value.text === '' ? (
+                <p class="quiet">It is empty.</p>
+              ) : (
+                <TextBlock
+                  class="said-text"
+                  dir="auto"
+                  label={`Log of ${visibleName(name)}`}
+                  what="the log"
+                  text={log.value.text}
+                />
+              )}
             </>
           )}
           <FaultLine fault={action.fault} />

@@ -11,6 +11,7 @@ import { visibleName, visibleText } from '../../ui/format.js'
 import { FaultLine, Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
+import { Copyable } from '../../ui/copy.js'
 
 const changed = (): void => refetch(new Set(['ports']))
 
@@ -62,7 +63,13 @@ const PortRow = ({ entry }: { entry: PortEntry }) => {
       detail={
         <>
           <div>{visibleText(purpose)}</div>
-          {command && <div class="mono">{visibleText(command)}</div>}
+          {command && (
+            <div>
+              <Copyable text={command} what="the command">
+                {visibleText(command)}
+              </Copyable>
+            </div>
+          )}
           {conversationId !== undefined && (
             <div>
               In the network of <a href={fragmentOf('c', conversationId)}>{visibleName(conversationId)}</a>

@@ -9,6 +9,7 @@ import { FaultLine, Item, Loaded, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 import { SessionLink } from './session-link.js'
+import { Copyable } from '../../ui/copy.js'
 
 const STATES: { readonly [state in SetupState]: ToneWord } = {
   ready: ['good', 'Installed'],
@@ -43,7 +44,10 @@ const ProjectRow = ({ project, session, install }: ProjectRowProps) => {
           {OPEN.has(state) && (
             <>
               {' '}
-              · <span class="mono">{visibleName(command)}</span>
+              ·{' '}
+              <Copyable text={command} what="the command">
+                {visibleName(command)}
+              </Copyable>
             </>
           )}
           {session !== undefined && (

@@ -5,10 +5,10 @@ import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { ConflictFrame } from '../../ui/code/conflict-frame.js'
-import { visibleText } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 import { FaultLine } from '../../ui/page.js'
+import { TextBlock } from '../../ui/text-block.js'
 
 const REASONS = {
   workspace: 'Uncommitted changes of the workspace are in the way.',
@@ -28,9 +28,7 @@ const SideText = ({ side }: { side: Side | undefined }) => {
   if (side.binary) return <p class="empty quiet">A binary file: its content is not shown.</p>
   return (
     <>
-      <pre class="code side" tabIndex={0} dir="ltr">
-        {visibleText(side.text ?? '')}
-      </pre>
+      <TextBlock class="code conflict-side" what="this side" text={side.text ?? ''} />
       {side.truncated && <p class="quiet small">Only the beginning is shown.</p>}
     </>
   )

@@ -15,6 +15,7 @@ import { SecretImportForm } from './import-form.js'
 import { GenerateForm, RevealForm, SecretForm } from './secret-forms.js'
 import { SecretUses } from './secret-uses.js'
 import { StoreNotice } from './store-notice.js'
+import { Copyable } from '../../ui/copy.js'
 
 const KINDS = {
   env: 'stored here',
@@ -34,7 +35,7 @@ const SecretRow = ({ entry, owner }: { entry: SecretEntry; owner: boolean }) => 
         <>
           {own && status !== 'missing' && (
             <div>
-              Written as <code>{`{{secret:${key}}}`}</code>
+              Written as <Copyable text={`{{secret:${key}}}`} what="the reference" />
             </div>
           )}
           <div>

@@ -13,6 +13,7 @@ import { FaultLine, Item, Loaded, PageFrame } from '../../ui/page.js'
 import { Pairs } from '../../ui/pairs.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
+import { TextBlock } from '../../ui/text-block.js'
 
 const STATES = {
   connected: ['good', 'Connected'],
@@ -95,9 +96,7 @@ const TunnelDialog = ({ id, close }: { id: string; close: () => void }) => {
             {log === '' ? (
               <p class="quiet">It has not been dialled yet.</p>
             ) : (
-              <pre class="mono" tabIndex={0} aria-label="The log of the last dial">
-                {visibleText(log)}
-              </pre>
+              <TextBlock class="mono" label="The log of the last dial" what="the log" text={log} />
             )}
           </>
         )}

@@ -4,8 +4,10 @@ import { served } from '../../data/live.js'
 import { visibleName } from '../format.js'
 import { lazyView } from '../lazy.js'
 import { Toggle } from '../toggle.js'
+import { diffText, hunksOf, lineDiff } from '../../run/line-diff.js'
 import type { ComparedSource } from './compared-documents.js'
 import { DiffView, type HunkAction, type PickedLines } from './diff-view.js'
+import { CopyButton } from '../copy.js'
 
 const ComparedDocuments = lazyView(async () => (await import('./compared-documents.js')).ComparedDocuments)
 
@@ -45,7 +47,16 @@ export const ComparedTexts = ({ path, sides, error, source, hunks, picked, tools
   return (
     <section class="file-pane" aria-label={visibleName(path)}>
       <div class="row file-head">
-        <h2 class="mono grow">{visibleName(path)}</h2>
+        <h2 class="mono">{visibleName(path)}</h2>
+        <CopyButton text={path} what="the path" />
+        <span class="grow" />
+        {(before ?? '') !== (after ?? '') && (
+          <CopyButton
+            text={() => diffText(hunksOf(lineDiff(before ?? '', after ?? '')))}
+            what="the diff"
+            label="Copy"
+          />
+        )}
         {mayRender && READABLE.test(path) && <Toggle label="As a document" on={rendered} />}
         <Toggle label="Side by side" on={split} class="wide-only" />
         {tools}

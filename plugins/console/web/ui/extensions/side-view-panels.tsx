@@ -58,7 +58,7 @@ const SideView = ({
   const count = viewBadges.value.get(`${extension.id} ${id}`) ?? 0
   return (
     <details
-      class="todos side-view"
+      class="folded side-view"
       onToggle={event => {
         open.value = event.currentTarget.open
       }}

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import { commandsNow, letterKeys } from '../../data/keys.js'
 import { fleet } from '../../data/live.js'
-import { goTo } from '../../data/route.js'
+import { fragmentOf, goTo } from '../../data/route.js'
 import { Keys } from '../commands.js'
 import { Dialog } from '../dialog.js'
 import { visibleName } from '../format.js'
@@ -123,6 +123,9 @@ export const KeyHelp = ({ close }: { close: () => void }) => {
         <button class="button" type="button" onClick={close}>
           Close
         </button>
+        <a class="button" href={fragmentOf('help')} onClick={close}>
+          Guides
+        </a>
       </div>
       {!letterKeys.value && (
         <p class="notice">Keys without Ctrl, Alt or ⌘ are off in this browser. The page “You” turns them on.</p>

@@ -6,6 +6,7 @@ import { openSession } from '../../data/session/session.js'
 import { useAction } from '../action.js'
 import { TextField } from '../fields.js'
 import { FaultLine } from '../page.js'
+import { Copyable } from '../copy.js'
 
 const Remember = () => (
   <label class="check">
@@ -97,8 +98,8 @@ const Ways = ({ options, codes }: { options: SignInOptions; codes: SignInCodes }
       )}
       {options.local && (
         <p>
-          To sign in as the owner, run <code>sandbox login</code> on the machine of the sandbox and open the link it
-          prints.
+          To sign in as the owner, run <Copyable text="sandbox login" what="the command" /> on the machine of the
+          sandbox and open the link it prints.
         </p>
       )}
     </>
@@ -115,7 +116,7 @@ export const SignInPage = ({
   codes: SignInCodes
   options?: SignInOptions | undefined
 }) => (
-  <main class="plain">
+  <main class="front">
     <h1>Sandbox</h1>
     <p class="quiet">A daemon that runs coding agents beside your code, in private copies of your repositories.</p>
     <p role="status" class={message ? 'notice' : undefined}>

@@ -1,4 +1,5 @@
 import { commandFor, commandsNow, letterKeys, readLetterKeys, strokeOf } from '../../data/keys.js'
+import { scrollByKey } from './scroll-keys.js'
 
 /** The second key of `g f` must follow within this time. */
 const SEQUENCE_MS = 1_500
@@ -23,13 +24,15 @@ export const watchKeys = (): void => {
       before = ''
       // Escape leaves a field, so that keys act on the page again.
       if (event.key === 'Escape' && target instanceof HTMLElement) target.blur()
+      else scrollByKey(event, target)
       return
     }
-    if (plain && event.key.length === 1 && !letterKeys.value) return
+    if (plain && event.key.length === 1 && event.key !== ' ' && !letterKeys.value) return
     if (Date.now() - beganAt > SEQUENCE_MS) before = ''
     const found = commandFor(commandsNow(), before, strokeOf(event)) ?? commandFor(commandsNow(), '', strokeOf(event))
     if (!found) {
       before = ''
+      if (target instanceof Element) scrollByKey(event, target)
       return
     }
     event.preventDefault()
