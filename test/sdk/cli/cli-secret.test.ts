@@ -14,7 +14,7 @@ t.test('secrets are stored from standard input, listed, imported and removed fro
   const valueOf = async (key: string) => (await client.call('POST /secrets/reveal', { key })).value
 
   t.match(await secret([]), { code: 0, out: /^no secrets; .*secret set NAME stores one\n$/ })
-  t.match(await secret(['set', 'A'], 'x'), { code: 1, err: /nowhere to keep secrets yet/ })
+  t.match(await secret(['set', 'A'], 'x'), { code: 5, err: /nowhere to keep secrets yet/ })
   const chosen = ['secrets', 'set-store', 'kind=vault', 'unlock=file']
   t.match(await sandbox(chosen, { env: { SANDBOX_DATA: data } }), { code: 0 }, 'the command in the help')
   t.match((await secret(['--help'])).out, /secrets set-store kind=vault unlock=file/)
@@ -34,11 +34,11 @@ t.test('secrets are stored from standard input, listed, imported and removed fro
   t.match(await secret(['import', '-', '--replace'], 'A=third'), { code: 0, out: 'replaced A\n' })
   t.match(await secret(['list']), {
     code: 0,
-    out: /^NAME +KIND +STATUS +USED +KEPT\nA +env +set +never +the sandbox's encrypted store\nB .*\nC .*\n$/,
+    out: /^NAME +KIND +STATUS +USED +KEPT IN\nA +env +set +never +the sandbox's encrypted store\nB .*\nC .*\n$/,
   })
   t.match(await secret(['remove', 'A']), { code: 0, out: 'removed A\n' })
   t.same(await client.call('GET /secrets'), { keys: ['B', 'C'] })
-  t.match(await secret(['set', '1X'], 'hidden value'), { code: 1, err: /^sandbox: key: expected/ })
+  t.match(await secret(['set', '1X'], 'hidden value'), { code: 2, err: /^sandbox: key: expected/ })
   t.match(await secret(['import', 'gone.env']), { code: 2, err: /import: gone.env cannot be read \(ENOENT\)/ })
 })
 
