@@ -162,7 +162,7 @@ export const bundle = async (from, out, made = new Map()) => {
     logLevel: 'warning',
     tsconfigRaw: SETTINGS,
   }
-  const plugins = globSync(`plugins/*/plugin.${ending}`, { cwd: from }).map(name => name.slice(0, -3))
+  const plugins = globSync(`plugins/*/{plugin,cli}.${ending}`, { cwd: from }).map(name => name.slice(0, -3))
   await Promise.all([
     build({
       ...common,

@@ -122,6 +122,25 @@ export const activate = async (host: Host): Promise<void> => {
 }
 `
 
+const cli = `import type { CliTable } from '../../sdk/cli-table.js'
+import type { ${types.calls} } from './contract.js'
+
+/** The verbs of the group. */
+export const cli: CliTable<${types.calls}> = {
+  bare: 'list',
+  verbs: {
+    list: {
+      call: '${route}',
+      args: [],
+      rows: 'entries',
+      columns: { id: 'id' },
+      none: 'no ${words.join(' ')}',
+      examples: ['--query a'],
+    },
+  },
+}
+`
+
 const tokens = access.tokens.map(scope => `"${scope}"`).join(', ')
 const manifest = `{
   "publisher": "sandbox",
@@ -187,6 +206,7 @@ const files = {
   [`plugins/${name}/contract.ts`]: contract,
   [`plugins/${name}/examples.ts`]: examples,
   [`plugins/${name}/plugin.ts`]: plugin,
+  [`plugins/${name}/cli.ts`]: cli,
   [`manifests/${name}.json`]: manifest,
   [`test/plugins/${name}/${name}.test.ts`]: test,
   'sdk/api.ts': registered,
@@ -199,8 +219,8 @@ if (!written) {
 for (const file of glob('sdk/cli/verbs/**/*.ts')) {
   const text = read(file)
   const line = `  name: '${name}',\n`
-  if (text.includes(line) && !text.includes(`${line}  group: true,`))
-    files[file] = text.replace(line, `${line}  group: true,\n`)
+  if (text.includes(line) && !/^ {2}group: /m.test(text.slice(text.indexOf(line)).split('\n')[1]))
+    files[file] = text.replace(line, `${line}  group: '${name}',\n`)
 }
 
 const style = JSON.parse(readFileSync('.ci/format.json', 'utf8'))

@@ -125,18 +125,22 @@ const WEB_PAGELESS = /^plugins\/console\/web\/(?:data|run)\//
 
 const KERNEL_LIBRARIES = /^(?:koa|@koa\/router|koa-body|keyv|@keyv\/[\w-]+|jose|typia|pino|ws)$/
 const CONTRACTS = /^plugins\/[\w-]+\/contract\.ts$/
+/** The verbs of a group. */
+const CLI_TABLES = /^plugins\/[\w-]+\/cli\.ts$/
 /** A contract of a part of a group: it may hold validators too. */
 const PART_CONTRACTS = /^plugins\/[\w-]+\/(?:[\w-]+\/)+contract\.ts$/
 
 /** What a file may import as values, and additionally as types. */
 const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]; types: RegExp[] } => {
   const own = `${file.split('/').slice(0, 2).join('/')}/`
-  if (/^sdk\/(?:contract|refusal|client|api)\.ts$/.test(file))
+  if (/^sdk\/(?:contract|refusal|client|api|cli-table)\.ts$/.test(file))
     return { values: [/^sdk\/(?!node\/)/], types: file === 'sdk/api.ts' ? [CONTRACTS] : [] }
   // The client program draws what contracts describe, makes the sample's repository without a git of the machine, and
   // packs extensions.
   if (file.startsWith('sdk/cli/'))
     return { values: [/^sdk\//, /^node:/, /^(?:isomorphic-git|tar-stream)$/], types: [CONTRACTS] }
+  // What programs of people show of a group: they read it without the group.
+  if (CLI_TABLES.test(file)) return { values: [], types: [/^sdk\/(?:cli-table|api)\.ts$/, CONTRACTS] }
   if (file === 'sdk/extension.ts') return { values: [/^sdk\//], types: [/^plugins\/extensions\/contract\.ts$/] }
   // Several groups unpack archives.
   if (file.startsWith('sdk/node/archives/'))
@@ -203,7 +207,7 @@ const importBreaches = (
 /** Files that browsers load and that import what browsers lack. */
 const browserBreaches = (sources: readonly Source[]): string[] => {
   const byName = new Map(sources.map(source => [source.file, source]))
-  return ['contract', 'refusal', 'client', 'api', 'page', 'route-pattern', 'log-line'].flatMap(name => {
+  return ['contract', 'refusal', 'client', 'api', 'page', 'route-pattern', 'log-line', 'cli-table'].flatMap(name => {
     const seen = new Set([`sdk/${name}.ts`])
     const bad: string[] = []
     for (const file of seen) {
@@ -580,7 +584,7 @@ const placeBreaches = (sources: readonly Source[]): string[] =>
   )
 
 /** What every group, or every plugin, exports under one name. */
-const SHARED_NAMES = new Set(['contract', 'activate', 'examples'])
+const SHARED_NAMES = new Set(['contract', 'activate', 'examples', 'cli'])
 
 /** The names that a file exports by declaring them. */
 const exportsOf = (source: Source): string[] =>

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { type Host, refuse, type Store } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
-import { nearest } from './nearest.js'
+import { nearest } from '../../sdk/node/nearest.js'
 import type { ManifestProblem } from '../system/contract.js'
 import { acceptedAfter, ALL_ADMITTED, narrowed, NOTHING_ACCEPTED, unaccepted, type Reaching } from './accepted.js'
 import {

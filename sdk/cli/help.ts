@@ -1,4 +1,5 @@
 import { SELF } from './terminal/own-name.js'
+import { EXIT_CODES } from './exit-codes.js'
 import { wrapped } from './terminal/text.js'
 import type { Flag, Verb } from './verb.js'
 
@@ -36,11 +37,18 @@ export const programHelp = (verbs: readonly Verb[], width = Infinity): string =>
       width,
     ),
     '',
-    ...wrapped(
-      'exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no daemon, 4 the turn failed or the work does '
-        + 'not land, 130 interrupted',
-      width,
-    ),
+    ...wrapped(`${SELF} help exit-codes says what the exit codes mean.`, width),
+  ].join('\n')
+
+/** What the exit codes mean. */
+export const exitCodesHelp = (width = Infinity): string =>
+  [
+    ...wrapped('Every verb ends with one of these exit codes:', width),
+    '',
+    ...aligned(EXIT_CODES, width),
+    '',
+    ...wrapped(`${SELF} terminal passes on the exit code of its shell, ${SELF} serve that of the daemon.`, width),
+    ...wrapped('With --json a failure is one JSON line on standard error: {"message": …, "reason": …}.', width),
   ].join('\n')
 
 /** The help of a verb, with examples. */
@@ -54,12 +62,12 @@ export const verbHelp = (
     ...wrapped(summary, width),
     ...(calls.length ? ['', ...aligned(calls, width)] : []),
     ...(notes.length ? ['', ...notes.flatMap(note => wrapped(note, width))] : []),
-    ...(group ? ['', ...wrapped(`It is also a group of calls: ${SELF} calls ${name} lists them.`, width)] : []),
+    ...(group ? ['', ...wrapped(`It is also a group of calls: ${SELF} calls ${group} lists them.`, width)] : []),
     ...(Object.keys(flags).length
       ? [
           '',
           ...aligned(
-            Object.entries(flags).map(([flag, its]) => [optionOf(flag, its), its.help]),
+            shownOf(flags).map(([flag, its]) => [optionOf(flag, its), its.help]),
             width,
           ),
         ]
@@ -68,6 +76,9 @@ export const verbHelp = (
     'examples:',
     ...examples.map(example => `  ${SELF} ${example}`),
   ].join('\n')
+
+const shownOf = (flags: Verb['flags']): [name: string, flag: Flag][] =>
+  Object.entries(flags).filter(([, { hidden }]) => !hidden)
 
 const optionOf = (name: string, { value, multiple, short }: Flag): string =>
   `${short ? `-${short}, ` : ''}--${name}${value ? ` ${value}` : ''}${multiple ? ' …' : ''}`

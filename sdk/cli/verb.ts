@@ -1,7 +1,7 @@
 import type { StillWorking } from './terminal/still-working.js'
 
-/** The exit codes of verbs, for scripts. */
-export const EXIT = { ok: 0, failed: 1, usage: 2, noDaemon: 3, turn: 4, interrupted: 130 } as const
+/** The exit codes of verbs, for scripts: each means one thing everywhere (`EXIT_CODES` says what). */
+export const EXIT = { ok: 0, failed: 1, usage: 2, noDaemon: 3, waits: 4, refused: 5, interrupted: 130 } as const
 
 /** A failure with the message to print and the exit code. */
 export class CommandFailure extends Error {
@@ -52,6 +52,8 @@ export interface Flag {
   /** The values that it accepts, if they are fixed. */
   readonly choices?: readonly string[]
   readonly help: string
+  /** Accepted, but neither in help nor completed. */
+  readonly hidden?: true
 }
 
 /** The parsed command line. */
@@ -67,11 +69,8 @@ export interface Verb {
   readonly name: string
   /** Another accepted name. */
   readonly also?: string
-  /**
-   * The name is also a group of the document: `sandbox NAME CALL` makes a call of it, unless CALL is a word of this
-   * verb.
-   */
-  readonly group?: true
+  /** A group of the document: `sandbox NAME CALL` makes a call of it, unless CALL is a word of this verb. */
+  readonly group?: string
   /** The usage after the name, as help shows it. */
   readonly usage: string
   readonly summary: string
@@ -81,10 +80,17 @@ export interface Verb {
   /** The calls of a group, each with its first sentence. */
   readonly calls?: readonly (readonly [name: string, summary: string])[]
   readonly flags: { readonly [name: string]: Flag }
+  /** Where the values of a placeholder of the usage or of a flag come from, for completion: a verb of a group. */
+  readonly ids?: { readonly [placeholder: string]: readonly [group: string, verb: string] }
   readonly least?: number
   readonly most?: number
+  /** Left out of help and completion. */
+  readonly hidden?: true
   run(terminal: Terminal, given: GivenArguments): Promise<number>
 }
+
+/** Verbs that take a conversation complete it from the board. */
+export const CONVERSATIONS = { CONVERSATION: ['agents', 'list'], 'CONVERSATION…': ['agents', 'list'] } as const
 
 /** The options of every verb that talks to a daemon. */
 export const CONNECTION: { readonly [name: string]: Flag } = {

@@ -55,7 +55,7 @@ t.test('an extension is made, reviewed and approved from the command line', asyn
   t.match(await extension(['review', 'ada.notes']), { out: /GET \/agents: never used\n/ })
   t.match(await extension(['disable', 'ada.notes']), { code: 0, out: 'ada.notes is off\n' })
   t.match(await extension(['enable', 'ada.notes']), { code: 0, out: 'ada.notes is on\n' })
-  t.match(await extension(['review', 'no.such']), { code: 1, err: /there is no extension no\.such/ })
+  t.match(await extension(['review', 'no.such']), { code: 5, err: /there is no extension no\.such/ })
   t.match(await extension(['remove', 'ada.notes']), { code: 2, err: /deletes:\n- \S+notes: \d files/ })
   t.match(await extension(['remove', 'ada.notes', '--yes']), { code: 0, out: 'removed ada.notes\n' })
 })
@@ -144,7 +144,7 @@ t.test('dev runs a folder, loads each new build and prints the log', async t => 
   t.match(await extension([]), { out: /runs from far/ })
   t.match(await extension(['dev', 'ada.far', '--end']), { code: 0, out: /runs its commit [0-9a-f]{40} again\n/ })
   const inCopy = ['dev', 'ada.far', 'far', '--conversation', 'copied', '--once']
-  t.match(await extension(inCopy), { code: 1, err: /there is no conversation "copied"/ })
+  t.match(await extension(inCopy), { code: 5, err: /there is no conversation "copied"/ })
   await runTurn(daemon.client, 'copied', 'say hi', { agent: 'script', isolated: true })
   t.match(await extension([...inCopy, '--yes']), {
     code: 0,

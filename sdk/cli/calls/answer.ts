@@ -1,12 +1,12 @@
-import { columns, oneLine, plain, short } from '../terminal/text.js'
-import { hyphenated } from './operation.js'
+import type { CliColumn, CliColumns, CliInput, CliVerb } from '../../cli-table.js'
+import { columns, plain, short, wrapped } from '../terminal/text.js'
+import { valueForm, valueWords, nameWords } from '../terminal/values.js'
 
 /** The most characters of a table cell. */
 const CELL = 60
 const MOST_COLUMNS = 8
-/** A number named `at` or `…At` is a time in milliseconds if it lies after 2001. */
-const TIME = /^at$|At$/
-const FIRST_TIME = 1e12
+/** With fewer columns than this, a value stands below its title. */
+const BESIDE = 16
 
 type Row = { readonly [name: string]: unknown }
 
@@ -14,27 +14,174 @@ const isRow = (value: unknown): value is Row => typeof value === 'object' && val
 const isTable = (value: unknown): value is readonly Row[] =>
   Array.isArray(value) && value.length > 0 && value.every(isRow)
 
-/** Formats an answer: lists of objects as tables, everything else one line per field. */
-export const answerLines = (answer: unknown, width: number | undefined): string[] => {
-  if (isTable(answer)) return tableOf(answer, width)
-  if (!isRow(answer)) return [textOf('', answer)]
+/** What an answer is shown with. */
+export interface AnswerContext {
+  readonly verb?: CliVerb
+  readonly input?: CliInput
+  readonly width?: number | undefined
+  readonly now: number
+  /** The command itself, for hints. */
+  readonly self: string
+  /** What was done, of a call whose answer says nothing else. */
+  readonly did: string
+}
+
+/** The text of an answer, as its verb's table says; without one, lists of objects as tables and fields as lines. */
+export const answerLines = (answer: unknown, shown: AnswerContext): string[] => {
+  const { verb, width, now } = shown
+  if (verb?.rows !== undefined) return listOf(answer, verb, verb.rows, shown)
+  const lines = [
+    ...(verb?.done === undefined ? [] : [sentence(verb.done, { ...shown.input, ...(isRow(answer) && answer) }, shown)]),
+    ...(verb?.columns ? fieldLines(answer, verb.columns, width, now) : []),
+    ...Object.entries(verb?.lists ?? {}).flatMap(([title, { rows, columns: cells }]) => {
+      const list = fieldOf(answer, rows)
+      return Array.isArray(list) && list.length > 0 ? ['', title, ...tableRows(list, cells, width, now)] : []
+    }),
+  ]
+  if (verb?.done !== undefined || verb?.columns) return lines
+  return isRow(answer) && Object.keys(answer).every(name => name === 'ok')
+    ? [answer.ok === false ? `${shown.did}: nothing changed` : shown.did]
+    : derivedLines(answer, width, now)
+}
+
+/** An event of a stream as its verb's table says; undefined: it says nothing about this kind. */
+export const eventLine = (event: unknown, shown: AnswerContext): string | undefined => {
+  const text = shown.verb?.events?.[String(fieldOf(event, 'kind'))]
+  return text === undefined ? undefined : sentence(text, { ...shown.input, ...(isRow(event) && event) }, shown)
+}
+
+const listOf = (
+  answer: unknown,
+  { columns: cells, more, none }: CliVerb,
+  rows: string,
+  shown: AnswerContext,
+): string[] => {
+  const { width, now } = shown
+  const list = rows === '' ? answer : fieldOf(answer, rows)
+  const below = more ? fieldLines(answer, more, width, now) : []
+  if (!Array.isArray(list) || list.length === 0)
+    return [...(none === undefined ? ['none'] : [sentence(none, shown.input ?? {}, shown)]), ...below]
+  return [
+    ...(cells
+      ? tableRows(list as readonly unknown[], cells, width, now)
+      : derivedTable(list as readonly Row[], width, now)),
+    ...(below.length > 0 ? ['', ...below] : []),
+  ]
+}
+
+/** Rows of a table with the given columns. */
+export const tableRows = (
+  list: readonly unknown[],
+  cells: CliColumns,
+  width: number | undefined,
+  now: number,
+): string[] =>
+  columns(
+    [
+      Object.keys(cells).map(title => title.toUpperCase()),
+      ...list.map(row =>
+        Object.values(cells).map(cell => {
+          const column = columnOf(cell)
+          return short(cellWords(row, column, now), column.most ?? CELL)
+        }),
+      ),
+    ],
+    width,
+  )
+
+/** One line for each value that is there: `title  value`; a text of several lines below its title. */
+export const fieldLines = (answer: unknown, cells: CliColumns, width: number | undefined, now: number): string[] => {
+  const found = Object.entries(cells)
+    .map(([title, cell]): [string, string] => [title, longWords(answer, columnOf(cell), now)])
+    .filter(([, value]) => value !== '')
+  const widest = Math.max(0, ...found.map(([title]) => title.length))
+  const room = (width ?? Infinity) - widest - 2
+  return found.flatMap(([title, value]) => {
+    if (value.includes('\n') || room < BESIDE)
+      return [title, ...value.split('\n').flatMap(line => wrapped(line, room + widest).map(each => `  ${each}`))]
+    return wrapped(value, room).map((line, at) => `${(at === 0 ? title : '').padEnd(widest)}  ${line}`)
+  })
+}
+
+type Cell = CliColumns[string]
+const isField = (cell: Cell): cell is string | readonly string[] => typeof cell === 'string' || Array.isArray(cell)
+const columnOf = (cell: Cell): CliColumn => (isField(cell) ? { field: cell } : cell)
+
+const found = (row: unknown, { field }: CliColumn): { name: string; value: unknown } => {
+  const names = [field].flat()
+  const name = names.find(each => !isEmpty(fieldOf(row, each))) ?? names[0]!
+  return { name, value: fieldOf(row, name) }
+}
+
+const isEmpty = (value: unknown): boolean =>
+  value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
+
+const cellWords = (row: unknown, column: CliColumn, now: number): string => {
+  const { name, value } = found(row, column)
+  if (isEmpty(value)) return column.none ?? ''
+  const word = (each: unknown) => column.words?.[String(each)]
+  if (Array.isArray(value))
+    return value.map(each => word(each) ?? valueWords(column.as ?? valueForm(name), each, now)).join(', ')
+  return word(value) ?? valueWords(column.as ?? valueForm(name), value, now)
+}
+
+/** As in a table, but a text keeps its lines. */
+const longWords = (row: unknown, column: CliColumn, now: number): string => {
+  const { value } = found(row, column)
+  const long = typeof value === 'string' && value.trimEnd().includes('\n') && !column.words
+  return long ? plain(value).trimEnd() : short(cellWords(row, column, now), column.most ?? Infinity)
+}
+
+/** A field of a field of a value; of a list the field of each. */
+export const fieldOf = (value: unknown, path: string): unknown => {
+  if (path === '') return value
+  const [name = '', ...rest] = path.split('.')
+  if (Array.isArray(value)) {
+    if (name === 'length') return value.length
+    if (/^\d+$/.test(name)) return fieldOf(value[Number(name)], rest.join('.'))
+    return value.map((each: unknown) => fieldOf(each, path)).filter(each => each !== undefined)
+  }
+  return isRow(value) ? fieldOf(value[name], rest.join('.')) : undefined
+}
+
+const PLACE = /\{([\w.]+)(?:\?([^:}]*):([^}]*))?\}/g
+
+/** A sentence with values in its places. */
+export const sentence = (text: string, values: unknown, { now, self }: Pick<AnswerContext, 'now' | 'self'>): string =>
+  text.replace(PLACE, (_, path: string, yes: string | undefined, no = '') => {
+    if (path === 'sandbox') return self
+    const value = fieldOf(values, path)
+    if (yes !== undefined) return value !== undefined && value !== null && value !== false && value !== 0 ? yes : no
+    return valueWords(valueForm(path), value, now)
+  })
+
+// Without a table ----------------------------------------------------------------------------------------------------
+
+const derivedLines = (answer: unknown, width: number | undefined, now: number): string[] => {
+  if (isTable(answer)) return derivedTable(answer, width, now)
+  if (Array.isArray(answer) && answer.length === 0) return ['none']
+  if (!isRow(answer))
+    return typeof answer === 'string' ? plain(answer).trimEnd().split('\n') : [oneWord('', answer, now)]
   const entries = Object.entries(answer)
+  const lists = entries.filter(([, value]) => Array.isArray(value))
+  // A list alone that has nothing in it.
+  if (entries.length === 1 && lists.length === 1 && isEmpty(lists[0]![1])) return [`no ${nameWords(lists[0]![0])}`]
   const tables = entries.filter(([, value]) => isTable(value))
-  const facts = entries.filter(([, value]) => !isTable(value)).flatMap(([name, value]) => factsOf(name, value))
+  const facts = entries.filter(([, value]) => !isTable(value)).flatMap(([name, value]) => factsOf(name, value, now))
   return [
     ...facts,
     ...tables.flatMap(([name, rows], at) => [
       ...(facts.length > 0 || at > 0 ? [''] : []),
-      ...(tables.length > 1 ? [`${name}:`] : []),
-      ...tableOf(rows as readonly Row[], width),
+      ...(tables.length > 1 || facts.length > 0 ? [`${nameWords(name)}:`] : []),
+      ...derivedTable(rows as readonly Row[], width, now),
     ]),
   ]
 }
 
-const factsOf = (name: string, value: unknown): string[] => {
-  if (isRow(value)) return Object.entries(value).flatMap(([inner, each]) => factsOf(`${name}.${inner}`, each))
-  if (Array.isArray(value) && value.length === 0) return [`${name}: none`]
-  if (isTable(value)) return [`${name}:`, ...tableOf(value, undefined).map(line => `  ${line}`)]
+const factsOf = (name: string, value: unknown, now: number): string[] => {
+  if (isRow(value)) return Object.entries(value).flatMap(([inner, each]) => factsOf(`${name}.${inner}`, each, now))
+  if (value === '' || (Array.isArray(value) && value.length === 0)) return [`${name}: none`]
+  if (isTable(value)) return [`${name}:`, ...derivedTable(value, undefined, now).map(line => `  ${line}`)]
   if (typeof value === 'string' && value.includes('\n'))
     return [
       `${name}:`,
@@ -43,11 +190,11 @@ const factsOf = (name: string, value: unknown): string[] => {
         .split('\n')
         .map(line => `  ${line}`),
     ]
-  return [`${name}: ${textOf(name, value)}`]
+  return [`${name}: ${oneWord(name, value, now)}`]
 }
 
 /** The first 8 columns that contain plain values. */
-const tableOf = (rows: readonly Row[], width: number | undefined): string[] => {
+const derivedTable = (rows: readonly Row[], width: number | undefined, now: number): string[] => {
   const names = [
     ...new Set(
       rows.flatMap(row =>
@@ -57,19 +204,12 @@ const tableOf = (rows: readonly Row[], width: number | undefined): string[] => {
       ),
     ),
   ]
-  const shown = names.slice(0, MOST_COLUMNS)
-  return columns(
-    [
-      shown.map(name => hyphenated(name).toUpperCase()),
-      ...rows.map(row => shown.map(name => short(textOf(name, row[name]), CELL))),
-    ],
+  return tableRows(
+    rows,
+    Object.fromEntries(names.slice(0, MOST_COLUMNS).map(name => [nameWords(name), name])),
     width,
+    now,
   )
 }
 
-const textOf = (name: string, value: unknown): string => {
-  if (value === undefined || value === null) return ''
-  if (typeof value === 'number' && TIME.test(name) && value > FIRST_TIME) return new Date(value).toISOString()
-  if (Array.isArray(value)) return value.map(each => textOf('', each)).join(', ')
-  return oneLine(typeof value === 'object' ? JSON.stringify(value) : String(value))
-}
+const oneWord = (name: string, value: unknown, now: number): string => valueWords(valueForm(name), value, now)

@@ -1,7 +1,7 @@
 import type { DocumentOperation, OpenApiDocument, Schema } from './document.js'
 
 /** How the text of a field is parsed. */
-export type FieldKind = 'text' | 'number' | 'switch' | 'json'
+export type FieldKind = 'text' | 'number' | 'time' | 'switch' | 'json'
 
 /** One field of a call's input. */
 export interface Field {
@@ -34,6 +34,8 @@ export interface Operation {
 export const hyphenated = (name: string): string => name.replace(/[A-Z]/g, letter => `-${letter.toLowerCase()}`)
 
 const JSON_FORM = 'application/json'
+/** The schema of a time in milliseconds. */
+const TIME = '#/components/schemas/Millis'
 
 /** Every call of the document that the command line can make: all but WebSockets. */
 export const operationsOf = (document: OpenApiDocument): Operation[] =>
@@ -106,6 +108,7 @@ const fieldOf = (
 ): Field => {
   const found = resolve(schema)
   const many = found.type === 'array'
+  const isTime = schema.$ref === TIME || schema.items?.$ref === TIME
   const [one, nullable] = withoutNull(resolve, many && found.items ? resolve(found.items) : found)
   const choices =
     nullable && one.type === 'boolean'
@@ -114,7 +117,7 @@ const fieldOf = (
   const [help = ''] = (description ?? found.description ?? '').split('\n')
   return {
     name,
-    kind: nullable && one.type === 'boolean' ? 'json' : kindOf(one),
+    kind: nullable && one.type === 'boolean' ? 'json' : isTime ? 'time' : kindOf(one),
     many,
     required,
     inPath,

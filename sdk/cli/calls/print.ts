@@ -3,27 +3,33 @@ import type { Bytes } from '../../contract.js'
 import { jsonLine } from '../terminal/text.js'
 import { EXIT, CommandFailure, type GivenArguments, type Terminal } from '../verb.js'
 import { write } from '../terminal/write.js'
-import { answerLines } from './answer.js'
 
 const isStream = (answer: unknown): answer is AsyncIterable<unknown> =>
   typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer
 const isBytes = (answer: unknown): answer is Bytes =>
   typeof answer === 'object' && answer !== null && 'data' in answer && answer.data instanceof Uint8Array
 
-/**
- * Prints the answer of a call: a stream as one event per line, bytes unchanged, other values as text or with --json as
- * JSON.
- */
+/** How an answer is shown without --json: as lines; and each event of a stream, by default as JSON. */
+export interface AnswerText {
+  readonly lines: (answer: unknown) => readonly string[]
+  readonly event?: (event: unknown) => string | undefined
+}
+
+/** Prints the answer of a call: events of a stream as they come, bytes unchanged, other values as text or JSON. */
 export const printAnswer = async (
   terminal: Terminal,
   given: GivenArguments,
   answer: unknown,
-  lines = answerLines,
+  { lines, event }: AnswerText,
 ): Promise<number> => {
-  if (isStream(answer)) for await (const event of answer) await write(terminal, jsonLine(event))
+  const eventText = (one: unknown) => {
+    const text = given.on('json') ? undefined : event?.(one)
+    return text === undefined ? jsonLine(one) : `${text}\n`
+  }
+  if (isStream(answer)) for await (const one of answer) await write(terminal, eventText(one))
   else if (isBytes(answer)) await writeBytes(terminal, Buffer.from(answer.data))
   else if (given.on('json')) await write(terminal, jsonLine(answer))
-  else await write(terminal, `${lines(answer, terminal.width).join('\n')}\n`)
+  else await write(terminal, `${lines(answer).join('\n')}\n`)
   return EXIT.ok
 }
 

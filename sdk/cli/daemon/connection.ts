@@ -34,7 +34,7 @@ export const connected = async <T>(
   }
   if (!daemon)
     throw new CommandFailure(
-      EXIT.failed,
+      EXIT.refused,
       `no credential for ${url}: it is not a daemon of this user on this machine, so put a control token into `
         + 'SANDBOX_TOKEN',
     )
@@ -89,7 +89,7 @@ export const askLogin = async <T extends object>(
 ): Promise<T> => {
   if (!socket)
     throw new CommandFailure(
-      EXIT.failed,
+      EXIT.refused,
       `the daemon at ${url} has its local sign-in switched off: put a control token into SANDBOX_TOKEN`,
     )
   try {

@@ -10,7 +10,8 @@ export const conversationOf = async (terminal: Terminal, client: Client, given: 
   if (named !== undefined) return named
   const { agents } = await client.call('GET /agents', undefined, { signal: terminal.signal })
   const found = agents.find(({ startedAt }) => startedAt !== undefined) ?? agents[0]
-  if (!found) throw new CommandFailure(EXIT.failed, `there is no conversation yet; start one with ${SELF} run "PROMPT"`)
+  if (!found)
+    throw new CommandFailure(EXIT.refused, `there is no conversation yet; start one with ${SELF} run "PROMPT"`)
   const note = `conversation ${oneLine(found.id)}, the newest one`
   say(terminal, given.on('json') ? jsonLine({ note, conversationId: found.id }) : `${note}\n`)
   return found.id

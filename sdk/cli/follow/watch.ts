@@ -31,6 +31,7 @@ export const watched = async (
   const json = given.on('json')
   const { conversationId } = what
   const left = new AbortController()
+  let waits = false
   const noInput = given.on('no-input')
   const seen = {
     ...terminal,
@@ -40,7 +41,10 @@ export const watched = async (
   const answer = answering(seen, json, given.all('answer'))
   const onCard: OnCard = async (card, signal) => {
     const reply = await answer(card, signal)
-    if (!reply && !signal.aborted && (leaves || noInput)) left.abort()
+    if (!reply && !signal.aborted && (leaves || noInput)) {
+      waits = true
+      left.abort()
+    }
     return reply
   }
   const patience = given.text('timeout')
@@ -50,7 +54,7 @@ export const watched = async (
     while (onward && followed.next)
       followed = await followRun(seen, client, { json, onCard, conversationId, run: followed.next })
     if (!json) await write(terminal, nextSteps(conversationId, followed, what.after !== undefined, terminal.colour))
-    return followed.end === 'completed' ? EXIT.ok : EXIT.turn
+    return followed.end === 'completed' ? EXIT.ok : EXIT.failed
   } catch (error) {
     if (!seen.signal.aborted) throw error
     const message =
@@ -58,11 +62,11 @@ export const watched = async (
     say(
       terminal,
       json
-        ? jsonLine({ message, reason: 'turn', conversationId })
+        ? jsonLine({ message, reason: waits ? 'waits' : 'timeout', conversationId })
         : `${terminal.signal.aborted ? '\n' : ''}${message}\n`,
     )
     if (terminal.signal.aborted) throw error
-    return EXIT.turn
+    return waits ? EXIT.waits : EXIT.failed
   } finally {
     clearTimeout(timer)
   }

@@ -1,4 +1,5 @@
 import { misused } from '../verb.js'
+import { plain } from './text.js'
 
 const UNIT: { readonly [unit: string]: number } = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
 
@@ -22,3 +23,15 @@ export const durationOf = (text: string, flag: string): number => {
 
 /** The date of a time, in UTC. */
 export const dayOfTime = (at: number): string => new Date(at).toISOString().slice(0, 10)
+
+/** Times of what is over; all others are ahead. */
+const PAST = /^(?:since|from|to|before|after)$/
+
+/** Parses a time such as 12h (from now, or ago where the field is of the past), 2030-01-31 or 2026-11-20 14:03. */
+export const pointOf = (text: string, field: string, now: number): number => {
+  const [, count, unit] = /^(\d{1,6})([smhdw])$/.exec(text) ?? []
+  const at = count ? now + (PAST.test(field) ? -1 : 1) * Number(count) * UNIT[unit!]! * 1000 : Date.parse(text)
+  return Number.isNaN(at)
+    ? misused(`${field}: expected a time such as 12h, 30d, 2030-01-31 or "2026-11-20 14:03", found ${plain(text)}`)
+    : at
+}

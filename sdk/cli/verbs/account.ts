@@ -11,15 +11,18 @@ import { say } from '../terminal/write.js'
 import { CONNECTION, EXIT, misused, type GivenArguments, type Terminal, type Verb } from '../verb.js'
 
 const FLOWS: readonly string[] = ['redirect', 'code', 'device', 'key'] satisfies ProviderSignIn['flow'][]
-const EXPECTED = 'expected account list PROVIDER, account add PROVIDER or account remove PROVIDER ID'
+const EXPECTED = 'expected account list [PROVIDER], account add PROVIDER or account remove PROVIDER ID'
 const LOOK_MS = 1000
 
 /** Signs in to providers of models, and lists and disconnects accounts. */
 export const accountVerb: Verb = {
   name: 'account',
-  usage: 'list PROVIDER | add PROVIDER [--flow FLOW] [--key-stdin] | remove PROVIDER ID',
+  also: 'accounts',
+  group: 'accounts',
+  usage: '[list [PROVIDER] | add PROVIDER [--flow FLOW] [--key-stdin] | remove PROVIDER ID]',
   summary: 'use accounts of model providers',
   examples: [
+    'account',
     'account list anthropic',
     'account add anthropic --key-stdin',
     'account add openai',
@@ -30,6 +33,7 @@ export const accountVerb: Verb = {
     'Without --key-stdin a key or code is asked for at the terminal, and not shown.',
     'A turn runs on it with run --agent PROVIDER; it gets the account with most room.',
   ],
+  ids: { PROVIDER: ['providers', 'list'] },
   flags: {
     ...CONNECTION,
     flow: { value: 'FLOW', choices: FLOWS, help: 'add: how to sign in; default: the first way of the provider' },
@@ -38,7 +42,8 @@ export const accountVerb: Verb = {
   },
   most: 3,
   run: (terminal, given) => {
-    const [what, provider, id] = given.args
+    const [what = 'list', provider, id] = given.args
+    if (provider === undefined && what === 'list') return listedAll(terminal, given)
     if (provider !== undefined && what === 'list' && id === undefined) return listed(terminal, given, provider)
     if (provider !== undefined && what === 'add' && id === undefined) return added(terminal, given, provider)
     if (provider !== undefined && what === 'remove' && id !== undefined)
@@ -63,20 +68,45 @@ const listed = (terminal: Terminal, given: GivenArguments, provider: string): Pr
         : `no account is connected; next: ${SELF} account add ${quoted(provider)}`,
   )
 
-const tableOf = (accounts: readonly ProviderAccount[], width: number | undefined): string[] =>
-  columns(
-    [
-      ['ID', 'NAME', 'STATUS', 'USED', 'DETAIL'],
-      ...accounts.map(({ id, label, needsReauth, detail, usage }) => [
-        plain(id),
-        oneLine(label),
-        needsReauth ? 'sign in again' : 'connected',
-        (usage?.windows ?? []).map(window => `${Math.round(window.utilization)} %`).join(', '),
-        oneLine(detail ?? ''),
-      ]),
-    ],
-    width,
+/** The accounts of all providers. */
+const listedAll = (terminal: Terminal, given: GivenArguments): Promise<number> =>
+  asked(
+    terminal,
+    given,
+    async (client, options) => {
+      const { providers } = await client.call('GET /providers', undefined, options)
+      const used = providers.filter(({ accounts }) => accounts > 0)
+      const lists = await Promise.all(
+        used.map(async ({ id: provider }) => {
+          const { accounts } = await client.call('GET /accounts/{provider}', { provider }, options)
+          return accounts.map(account => ({ provider, ...account }))
+        }),
+      )
+      return { accounts: lists.flat() }
+    },
+    ({ accounts }, width) => {
+      if (accounts.length === 0) return `no accounts; ${SELF} providers lists where to connect one`
+      const [header = [], ...rows] = rowsOf(accounts)
+      return columns(
+        [['PROVIDER', ...header], ...rows.map((row, at) => [oneLine(accounts[at]!.provider), ...row])],
+        width,
+      )
+    },
   )
+
+const tableOf = (accounts: readonly ProviderAccount[], width: number | undefined): string[] =>
+  columns(rowsOf(accounts), width)
+
+const rowsOf = (accounts: readonly ProviderAccount[]): string[][] => [
+  ['ID', 'NAME', 'STATUS', 'USED', 'DETAIL'],
+  ...accounts.map(({ id, label, needsReauth, detail, usage }) => [
+    plain(id),
+    oneLine(label),
+    needsReauth ? 'sign in again' : 'connected',
+    (usage?.windows ?? []).map(window => `${Math.round(window.utilization)} %`).join(', '),
+    oneLine(detail ?? ''),
+  ]),
+]
 
 const added = (terminal: Terminal, given: GivenArguments, provider: string): Promise<number> => {
   if (given.on('key-stdin') && given.text('token-file') === '-')

@@ -12,7 +12,7 @@ import { write } from '../terminal/write.js'
 /** Shows what happened in the sandbox and who did it, and checks a record that was exported. */
 export const activityVerb: Verb = {
   name: 'activity',
-  group: true,
+  group: 'activity',
   usage: '[verify FILE|-]',
   summary: 'show what happened and who did it, or check an exported record',
   examples: ['activity --follow', 'activity --type "agent.*"', 'activity verify record.ndjson'],

@@ -13,7 +13,7 @@ const EXPECTED = 'expected agent list, agent add NAME --command "PROGRAM ARGS" o
 /** Connects, lists and disconnects agent programs. */
 export const agentVerb: Verb = {
   name: 'agent',
-  group: true,
+  group: 'agent',
   usage: '[list | add NAME --command COMMAND | remove NAME]',
   summary: 'use agent programs of your own',
   examples: [

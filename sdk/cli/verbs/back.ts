@@ -8,7 +8,7 @@ import { SELF } from '../terminal/own-name.js'
 import { begin, BEGIN, words } from './run.js'
 import { counted, oneLine, plain, quoted, short } from '../terminal/text.js'
 import { checkTurn, newConversation, TURN, turnOf } from '../follow/turn.js'
-import { CONNECTION, EXIT, CommandFailure, type GivenArguments, misused, type Verb } from '../verb.js'
+import { CONVERSATIONS, CONNECTION, EXIT, CommandFailure, type GivenArguments, misused, type Verb } from '../verb.js'
 import { say } from '../terminal/write.js'
 
 const PAGE = 50
@@ -24,6 +24,7 @@ export const rewindVerb: Verb = {
       + 'copy.',
     'It asks for confirmation. Without a terminal it requires --yes.',
   ],
+  ids: CONVERSATIONS,
   flags: {
     before: { value: 'N', help: 'the number of the message; default: the one that began the last turn' },
     yes: { short: 'y', help: 'do not ask for confirmation' },
@@ -41,7 +42,7 @@ export const rewindVerb: Verb = {
       const question =
         `going back to before ${what} drops ${counted(Math.max(0, total - index), 'message')} and `
         + `the work that came with ${total - index === 1 ? 'it' : 'them'}: go back?`
-      if (!given.on('yes') && !(await confirmed(terminal, given, question, '--yes'))) return EXIT.failed
+      if (!given.on('yes') && !(await confirmed(terminal, given, question, '--yes'))) return EXIT.refused
       return printResult(
         terminal,
         given,
@@ -67,6 +68,7 @@ export const fork: Verb = {
     'message found them; transcript shows the numbers. Without it, with all messages and the files as they are in '
       + 'the workspace now.',
   ],
+  ids: CONVERSATIONS,
   flags: {
     before: { value: 'N', help: 'begin with the messages before this one' },
     files: {
@@ -153,5 +155,5 @@ const placeIn = async (
     before = messages[0]?.index ?? 0
   }
   if (last) return { index: last.index, total, text: last.text }
-  throw new CommandFailure(EXIT.failed, `${plain(id)} has no message to go back to`)
+  throw new CommandFailure(EXIT.refused, `${plain(id)} has no message to go back to`)
 }

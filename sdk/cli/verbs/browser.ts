@@ -23,6 +23,7 @@ export const browser: Verb = {
     'NAME is a name from the list; open starts a browser under a new name web-….',
     'capture prints the visible text, and with --out saves the picture.',
   ],
+  ids: { NAME: ['system', 'browsers'] },
   flags: {
     page: { value: 'ID', help: 'the page to use; default: the active one' },
     out: { value: 'FILE', help: 'with capture: write the picture (WebP) to this file' },

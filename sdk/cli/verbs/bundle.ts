@@ -32,6 +32,7 @@ export const bundle: Verb = {
     'restore replaces the contents of the workspace and keeps the old ones for 7 days. The daemon restarts by itself.',
     'The passphrase comes from SANDBOX_PASSPHRASE, else it prompts for it: others could see an argument.',
   ],
+  ids: { NAME: ['system', 'bundles'] },
   flags: {
     encrypt: { help: 'encrypt it with a passphrase' },
     secrets: { help: 'pack the values of secrets too; encrypts it' },
@@ -134,7 +135,7 @@ const followed = async (terminal: Terminal, client: Client, name: string): Promi
 
 const refuseTaken = async (target: string): Promise<void> => {
   if (await stat(target).catch(() => undefined))
-    throw new CommandFailure(EXIT.failed, `${target} already exists: choose another file, or remove it`)
+    throw new CommandFailure(EXIT.refused, `${target} already exists: choose another file, or remove it`)
 }
 
 /** Downloads a backup into a file that gets its name when it is complete; resumes an interrupted download. */

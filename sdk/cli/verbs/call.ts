@@ -38,7 +38,7 @@ export const call: Verb = {
       const answer: unknown = await client.call(`${method!.toUpperCase()} ${path}` as Routed, input as never, {
         signal: terminal.signal,
       })
-      return printAnswer(terminal, given, answer, value => [JSON.stringify(value, undefined, 2)])
+      return printAnswer(terminal, given, answer, { lines: value => [JSON.stringify(value, undefined, 2)] })
     })
   },
 }

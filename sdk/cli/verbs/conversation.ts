@@ -8,7 +8,7 @@ import { SELF } from '../terminal/own-name.js'
 import { words } from './run.js'
 import { ago, columns, oneLine, plain, quoted, short } from '../terminal/text.js'
 import { inFlags } from '../follow/turn.js'
-import { CONNECTION, EXIT, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
+import { CONVERSATIONS, CONNECTION, EXIT, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 import { say } from '../terminal/write.js'
 
 /** Sends a message into a running turn. */
@@ -21,6 +21,7 @@ export const steerVerb: Verb = {
     'TEXT - reads it from standard input. It never starts a turn and never waits for one: that is what run '
       + '--conversation does.',
   ],
+  ids: CONVERSATIONS,
   flags: { ...ATTACH, ...CONNECTION },
   least: 1,
   most: Infinity,
@@ -59,6 +60,7 @@ export const rename: Verb = {
   usage: '[CONVERSATION] "TITLE"',
   summary: 'set the title of a conversation, which is then not generated; default: the newest conversation',
   examples: ['rename "The parser"', 'rename c-1 "The parser"'],
+  ids: CONVERSATIONS,
   flags: CONNECTION,
   least: 1,
   most: Infinity,
@@ -86,6 +88,7 @@ export const archive: Verb = {
     'Archiving commits uncommitted work on the branch and removes the private copy; the next turn after --restore '
       + 'creates it again.',
   ],
+  ids: CONVERSATIONS,
   flags: {
     finished: { help: 'archive every finished conversation' },
     list: { help: 'list the archived conversations' },

@@ -20,13 +20,13 @@ import {
   stylesOf,
   type Styles,
 } from '../terminal/text.js'
-import { CONNECTION, EXIT, type Terminal, type Verb } from '../verb.js'
+import { CONVERSATIONS, CONNECTION, EXIT, type Terminal, type Verb } from '../verb.js'
 import { write } from '../terminal/write.js'
 
 /** Lists all conversations with their branch status. */
 export const agentsVerb: Verb = {
   name: 'agents',
-  group: true,
+  group: 'agents',
   usage: '',
   summary: 'list the conversations',
   examples: ['agents', 'agents --json'],
@@ -69,6 +69,7 @@ export const diff: Verb = {
   usage: '[CONVERSATION]',
   summary: 'show everything a conversation changed; default: the newest one',
   examples: ['diff', 'diff c-1 --stat'],
+  ids: CONVERSATIONS,
   flags: { stat: { help: 'only the list of files' }, ...CONNECTION },
   most: 1,
   run: (terminal, given) =>
@@ -87,6 +88,7 @@ export const land: Verb = {
   usage: '[CONVERSATION]',
   summary: 'land the work in the workspace as uncommitted changes; default: the newest one',
   examples: ['land', 'land c-1 --merge'],
+  ids: CONVERSATIONS,
   flags: {
     force: { help: 'land even while the agent is writing' },
     cumulative: { help: 'also land work that was landed before and reverted since' },
@@ -112,6 +114,7 @@ export const discard: Verb = {
   summary: 'discard the work; what was landed stays; default: the newest one',
   examples: ['discard c-1', 'discard c-1 --yes'],
   notes: ['It asks before work is lost. Without a terminal it then requires --yes.'],
+  ids: CONVERSATIONS,
   flags: { yes: { short: 'y', help: 'also discard work that has not landed' }, ...CONNECTION },
   most: 1,
   run: (terminal, given) =>
@@ -119,7 +122,8 @@ export const discard: Verb = {
       const { signal } = terminal
       const id = await conversationOf(terminal, client, given)
       const lost = given.on('yes') ? undefined : await wouldBeLost(client, id, signal)
-      if (lost !== undefined && !(await confirmed(terminal, given, `${lost}: discard it?`, '--yes'))) return EXIT.failed
+      if (lost !== undefined && !(await confirmed(terminal, given, `${lost}: discard it?`, '--yes')))
+        return EXIT.refused
       return printResult(
         terminal,
         given,
@@ -209,7 +213,7 @@ export const landWork = async (
   const outstanding = json ? 0 : await waiting(client, id, signal)
   const result = await client.call('POST /agents/{id}/land', { id, ...how }, { signal })
   await write(terminal, json ? jsonLine(result) : `${outcome(result, outstanding, terminal.colour).join('\n')}\n`)
-  return result.landed ? EXIT.ok : EXIT.turn
+  return result.landed ? EXIT.ok : EXIT.failed
 }
 
 const waiting = async (client: Client, id: string, signal: AbortSignal): Promise<number> => {

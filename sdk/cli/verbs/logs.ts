@@ -13,11 +13,12 @@ const KIB = 1024
 /** Lists the logs, shows one, or follows it. */
 export const logsVerb: Verb = {
   name: 'logs',
-  group: true,
+  group: 'logs',
   usage: '[NAME]',
   summary: 'list the logs, show the end of one, or follow it',
   examples: ['logs', 'logs daemon.log --follow'],
   notes: ['Without NAME it lists every log. NAME is a name from that list, such as daemon.log or plugins/agent.log.'],
+  ids: { NAME: ['logs', 'list'] },
   flags: {
     follow: { short: 'f', help: 'then print new lines, until Ctrl-C' },
     level: { value: 'LEVEL', choices: LEVELS, help: 'only lines of this level (debug, info, warn, error) or above' },

@@ -36,6 +36,7 @@ export const modelVerb: Verb = {
       + 'file.',
     'A turn runs on it with run --agent endpoint/NAME.',
   ],
+  ids: { NAME: ['endpoints', 'list'] },
   flags: {
     ...CONNECTION,
     protocol: { value: 'PROTOCOL', choices: PROTOCOLS, help: 'add: the protocol of the server' },

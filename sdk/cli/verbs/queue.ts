@@ -6,7 +6,7 @@ import { connected } from '../daemon/connection.js'
 import { conversationOf } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
 import { ago, columns, oneLine, plain, quoted, short } from '../terminal/text.js'
-import { CONNECTION, EXIT, CommandFailure, misused, type Verb } from '../verb.js'
+import { CONVERSATIONS, CONNECTION, EXIT, CommandFailure, misused, type Verb } from '../verb.js'
 
 const TRIES = 5
 
@@ -27,6 +27,7 @@ export const queue: Verb = {
   summary: 'list, remove or reorder the waiting messages; default: the newest conversation',
   examples: ['queue', 'queue c-1 --first m-2', 'queue c-1 --remove m-1', 'queue c-1 --start'],
   notes: ['run --conversation ID queues a message that the running turn cannot accept.'],
+  ids: CONVERSATIONS,
   flags: {
     remove: { value: 'MESSAGE', help: 'remove a message, and print its text' },
     first: { value: 'MESSAGE', multiple: true, help: 'move a message to the front; repeat it for several' },
@@ -78,7 +79,7 @@ const ordered = async (
     const missing = first.find(message => !waiting.includes(message))
     if (missing !== undefined)
       throw new CommandFailure(
-        EXIT.failed,
+        EXIT.refused,
         `--first: no message ${plain(missing)} waits in ${plain(id)}; ${SELF} queue ${quoted(id)} lists them`,
       )
     const messageIds = [...new Set([...first, ...waiting])]

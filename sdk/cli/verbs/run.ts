@@ -10,6 +10,7 @@ import { answerWords } from '../follow/card-lines.js'
 import { jsonLine, plain, stylesOf } from '../terminal/text.js'
 import { checkTurn, newConversation, startTurn, TURN, turnOf } from '../follow/turn.js'
 import {
+  CONVERSATIONS,
   CONNECTION,
   EXIT,
   CommandFailure,
@@ -46,6 +47,7 @@ export const runVerb: Verb = {
     'Without a terminal it exits with code 4 when the turn waits for an answer, and prints the card and the '
       + 'command that answers it.',
   ],
+  ids: CONVERSATIONS,
   flags: {
     conversation: { value: 'ID', help: 'the conversation to write in; default: a new one' },
     ...TURN,
@@ -94,6 +96,7 @@ export const attachVerb: Verb = {
   usage: '[CONVERSATION]',
   summary: 'follow a conversation; default: the newest one',
   examples: ['attach', 'attach c-1 --timeout 10m'],
+  ids: CONVERSATIONS,
   flags: {
     run: { value: 'RUN', help: 'the run that --after refers to' },
     after: { value: 'N', help: 'skip the frames up to this one' },
@@ -155,6 +158,7 @@ export const stop: Verb = {
   usage: '[CONVERSATION]',
   summary: 'stop the turn; files already written stay; default: the newest one',
   examples: ['stop', 'stop c-1'],
+  ids: CONVERSATIONS,
   flags: CONNECTION,
   most: 1,
   run: (terminal, given) =>
@@ -185,7 +189,7 @@ const waitingCard = async (
     if (isAnswerable(event.event) && event.event.requestId === requestId) return event.event
     if (event.seq >= known) break
   }
-  throw new CommandFailure(EXIT.failed, `no card ${plain(requestId)} in conversation ${plain(conversationId)}`)
+  throw new CommandFailure(EXIT.refused, `no card ${plain(requestId)} in conversation ${plain(conversationId)}`)
 }
 
 const located = async (
@@ -207,7 +211,7 @@ const located = async (
     found[0]
     ?? Promise.reject(
       new CommandFailure(
-        EXIT.failed,
+        EXIT.refused,
         `no card or conversation ${plain(id)} waits for an answer; ${SELF} agents shows the waiting cards`,
       ),
     )

@@ -26,6 +26,7 @@ export const terminal: Verb = {
       + 'the daemon.',
     'The exit code is that of the shell; 0 after detaching.',
   ],
+  ids: { NAME: ['system', 'terminals'] },
   flags: {
     cwd: { value: 'DIR', help: 'the folder of the workspace in which a new one starts' },
     ...CONNECTION,
@@ -69,7 +70,7 @@ export const terminal: Verb = {
 const closed = async (client: Client, name: string, options: { readonly signal: AbortSignal }): Promise<unknown> => {
   const { sessions } = await client.call('GET /system/terminals', undefined, options)
   if (!sessions.some(session => session.name === name))
-    throw new CommandFailure(EXIT.failed, `no terminal is called ${plain(name)}; ${SELF} terminal list shows them`)
+    throw new CommandFailure(EXIT.refused, `no terminal is called ${plain(name)}; ${SELF} terminal list shows them`)
   return client.call('DELETE /system/terminals/{name}', { name }, options)
 }
 

@@ -5,7 +5,7 @@ import { conversationOf } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
 import { answerWords, cardLines } from '../follow/card-lines.js'
 import { ago, counted, oneLine, plain, quoted, short, stylesOf, type Styles } from '../terminal/text.js'
-import { CONNECTION, type GivenArguments, misused, type Verb } from '../verb.js'
+import { CONVERSATIONS, CONNECTION, type GivenArguments, misused, type Verb } from '../verb.js'
 
 /** Shows the messages of a conversation. */
 export const transcript: Verb = {
@@ -14,6 +14,7 @@ export const transcript: Verb = {
   summary: 'show the messages and actions of a conversation; default: the newest one',
   examples: ['transcript', 'transcript c-1 --limit 10'],
   notes: ['Messages are numbered for rewind and fork. A running turn is not included; attach shows it.'],
+  ids: CONVERSATIONS,
   flags: {
     limit: { value: 'N', help: 'only the last N messages' },
     before: { value: 'N', help: 'only messages before this one' },

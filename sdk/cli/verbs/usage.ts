@@ -1,6 +1,7 @@
 import type { UsageRollup, UsageRow } from '../../../plugins/usage/contract.js'
 import { asked } from '../terminal/asked.js'
 import { columns, counted, oneLine } from '../terminal/text.js'
+import { moneyWords, numberWords } from '../terminal/values.js'
 import { CONNECTION, misused, type Verb } from '../verb.js'
 
 type RowKey = 'day' | 'provider' | 'account' | 'model' | 'harness' | 'conversationId' | 'persona'
@@ -18,7 +19,7 @@ const BY = 'day'
 /** Shows what turns cost. */
 export const usage: Verb = {
   name: 'usage',
-  group: true,
+  group: 'usage',
   usage: '',
   summary: 'show what turns cost, by day, model and other keys',
   examples: ['usage', 'usage --by day,model', 'usage --from 2026-11-01 --to 2026-11-30 --by persona'],
@@ -64,9 +65,9 @@ const tableOf = (
 }
 
 const figuresOf = (row: UsageRow): string[] => [
-  String(row.turns),
-  String(row.inputTokens),
-  String(row.outputTokens),
-  String(row.cacheReadTokens + row.cacheCreationTokens),
-  `$${row.costUsd.toFixed(4)}`,
+  numberWords(row.turns),
+  numberWords(row.inputTokens),
+  numberWords(row.outputTokens),
+  numberWords(row.cacheReadTokens + row.cacheCreationTokens),
+  moneyWords(row.costUsd),
 ]

@@ -32,7 +32,8 @@ t.test('an account is added with a key, listed and removed from the command line
   const server = await startAccountServer(t)
   const env = { SANDBOX_DATA: await daemonOf(t, server) }
   const account = (args: string[], options: RunOptions = {}) => sandbox(['account', ...args], { env, ...options })
-  t.match(await account(['list']), { code: 2, err: /expected account list PROVIDER/ })
+  t.match(await account([]), { code: 0, out: /^no accounts; sandbox providers/ })
+  t.match(await account(['list', 'a', 'b']), { code: 2, err: /expected account list \[PROVIDER\]/ })
   t.match(await account(['list', 'acme']), { code: 0, out: /^no account is connected; next: sandbox account add acme/ })
   const add = ['add', 'acme', '--flow', 'key', '--label', 'Team', '--key-stdin']
   t.match(await account(add, { input: '\n' }), { code: 2, err: /expected the key, found nothing/ })
@@ -41,6 +42,7 @@ t.test('an account is added with a key, listed and removed from the command line
   t.match(added, { code: 0, out: /^connected Team \(\w+\)\nnext: sandbox run "TEXT" --agent acme\n$/ })
   const id = /\((\w+)\)/.exec(added.out)![1]!
   t.match(await account(['list', 'acme']), { code: 0, out: new RegExp(`${id} +Team +connected`) })
+  t.match(await account([]), { code: 0, out: new RegExp(`acme +${id} +Team +connected`) })
   t.match(await account(['remove', 'acme', id]), { code: 0, out: `disconnected ${id}\n` })
   t.match(await account(['list', 'acme']), { out: /^no account/ })
 })

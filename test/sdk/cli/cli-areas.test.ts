@@ -19,7 +19,7 @@ t.test('areas are written, granted, shown, revoked and deleted from the command 
     code: 0,
     out: /^made docs: docs \(work\)\nnext: sandbox areas give docs EMAIL\n$/,
   })
-  t.match(await areas('give', 'docs', ann.email), { code: 1, err: /has the whole workspace.*pass narrow/ })
+  t.match(await areas('give', 'docs', ann.email), { code: 5, err: /has the whole workspace.*pass narrow/ })
   t.match(await areas('give', 'docs', ann.email, '--narrow'), { code: 0, out: `docs is held by ${ann.email}\n` })
   t.match(await areas('write', 'docs', 'docs', 'src', '--read'), {
     code: 0,
@@ -49,7 +49,7 @@ t.test('areas are written, granted, shown, revoked and deleted from the command 
   })
   renameSync(join(workspace, 'docs'), join(workspace, 'away'))
   t.match(await areas(), { code: 0, out: /docs \(missing\) src/ })
-  t.match(await areas('delete', 'docs'), { code: 1, err: new RegExp(`${ann.email} hold docs`) })
+  t.match(await areas('delete', 'docs'), { code: 5, err: new RegExp(`${ann.email} hold docs`) })
   t.match(await areas('take', 'docs', ann.email), { code: 0, out: 'docs is held by nobody\n' })
   t.match(await areas('reach', ann.email), { code: 0, out: `${ann.email} reaches nothing\n` })
   t.match(JSON.parse((await areas('--json')).out), {

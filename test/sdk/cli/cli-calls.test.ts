@@ -23,7 +23,7 @@ t.test('every call of the document except WebSockets is a command, with help', t
   const names = operations.map(each => `${each.group} ${each.name}`)
   t.same(names, [...new Set(names)], 'no two have the same name')
   for (const operation of operations) {
-    const help = verbHelp(commandOf(operation), 40)
+    const help = verbHelp(commandOf({ name: operation.name, operation, hidden: false }), 40)
     t.same(
       help
         .split('\nexamples:\n')[0]!
@@ -40,12 +40,10 @@ t.test('every call of the document except WebSockets is a command, with help', t
 t.test('the help of a verb with the name of a group says so', t => {
   const groups = new Set(operations.map(each => each.group))
   t.same(
-    VERBS.filter(verb => verb.group)
-      .map(({ name }) => name)
+    VERBS.filter(({ name, also = name }) => groups.has(name) || groups.has(also))
+      .map(({ name, also = name }) => (groups.has(name) ? name : also))
       .sort(),
-    VERBS.filter(({ name }) => groups.has(name))
-      .map(({ name }) => name)
-      .sort(),
+    VERBS.flatMap(({ group }) => group ?? []).sort(),
   )
   t.end()
 })
@@ -73,16 +71,16 @@ t.test('calls are made by group and name, with fields by position, as options an
     'a call of a group whose name is also a verb',
   )
   t.match(await run('agents'), { code: 0, out: /^CONVERSATION/ }, 'the verb is unchanged')
-  t.match(await run('agents', 'rename', 'c-1', 'A = b'), { code: 0, out: /^(.*\n)*title: A = b\n/ }, 'by place')
-  t.match(await run('agents', 'rename', '--title', 'by option', 'c-1'), { code: 0, out: /title: by option\n/ })
+  t.match(await run('agents', 'rename', 'c-1', 'A = b'), { code: 0, out: 'c-1 is called A = b\n' }, 'by place')
+  t.match(await run('agents', 'rename', '--title', 'by option', 'c-1'), { code: 0, out: 'c-1 is called by option\n' })
   writeFileSync(join(state, 'title.txt'), 'from a file')
   t.match(await run('agents', 'rename', 'c-1', `title=@${join(state, 'title.txt')}`), {
     code: 0,
-    out: /title: from a file\n/,
+    out: 'c-1 is called from a file\n',
   })
   t.match(
     await run('agents', 'auto-land', 'c-1', 'true'),
-    { code: 1, err: /shared|private copy/ },
+    { code: 5, err: /shared|private copy/ },
     'the refusal of the call',
   )
   t.match(await run('agents', 'auto-land', 'c-1', 'maybe'), {
@@ -95,13 +93,13 @@ t.test('calls are made by group and name, with fields by position, as options an
     'a stream, one event per line',
   )
 
-  t.match(await run('system', 'mint-token', 'ci', '--scope', 'read'), { code: 0, out: /^(.*\n)*token: / })
+  t.match(await run('system', 'mint-token', 'ci', '--scope', 'read'), { code: 0, out: /\ntoken +sbc_/ })
   t.match(await run('system', 'tokens'), { code: 0, out: /LABEL[^]*\bci\b/ })
   t.match(await run('activity', 'list', '--limit', '1', '--json'), { code: 0, out: /"events":\[\{[^[]*\]/ })
   t.match(await run('agents', 'seen-all', 'ids=c-1', 'ids=c-1'), { code: 0, out: /c-1/ })
   t.match(
     await run('agents', 'seen-all', 'ids=nope', 'ids=c-1'),
-    { code: 1, err: /nope/ },
+    { code: 5, err: /nope/ },
     'a list is given item by item, and the first is not lost',
   )
   t.match(await run('system', 'export', 'passphrase=correct horse'), {
@@ -109,7 +107,7 @@ t.test('calls are made by group and name, with fields by position, as options an
     err: /can see arguments: give passphrase as passphrase=@FILE/,
   })
   t.match(await run('system', 'export', '--passphrase', 'correct horse'), { code: 2, err: /unknown option/ })
-  t.match(await run('areas', 'show', 'nope'), { code: 1, err: /nope/ }, "a word of the verb is the verb's")
+  t.match(await run('areas', 'show', 'nope'), { code: 5, err: /nope/ }, "a word of the verb is the verb's")
 
   t.match(await run('calls', 'areas'), { code: 0, out: /^COMMAND +WHAT IT DOES\nareas delete / })
   t.equal(
@@ -124,7 +122,7 @@ t.test('calls are made by group and name, with fields by position, as options an
   const listed = await run('settings', '--help')
   t.match(listed, {
     code: 0,
-    out: /^usage: sandbox settings CALL \[ARGUMENTS\]\n(.*\n)+ {2}get +\S.*\.\n(.*\n)* {2}patch +\S.*\.\n/,
+    out: /^usage: sandbox settings \[VERB\] .*\n(.*\n)+ {2}get +\S.*\.\n(.*\n)* {2}patch +\S.*\.\n/,
   })
   t.same(await run('help', 'settings'), listed)
   t.match(await run('help', 'settings', 'get'), { code: 0, out: /^usage: sandbox settings get\n/ })
@@ -137,7 +135,7 @@ t.test('calls are made by group and name, with fields by position, as options an
 
   t.match(await run('agents', 'rename', 'c-1'), {
     code: 2,
-    err: /^sandbox: agents rename: expected title, found nothing; .*--help/,
+    err: /^sandbox: agents rename: expected TITLE, found nothing; .*--help/,
   })
   t.match(await run('agents', 'rename', 'c-1', 'a', 'b'), { code: 2, err: /expected 2 arguments, found 3/ })
   t.match(await run('activity', 'list', '--limit', 'few'), {
@@ -146,45 +144,58 @@ t.test('calls are made by group and name, with fields by position, as options an
   })
   t.match(await run('settings', 'gt'), {
     code: 2,
-    err: /^sandbox: expected a call of settings \(builtin-prompt, firings, get, .*, test-rules\), found gt;/,
+    err: /^sandbox: no verb gt of settings; did you mean settings get\?; .*: builtin-prompt, firings, get, /,
   })
   t.match(await run('calls', 'nope'), { code: 2, err: /^sandbox: expected a group \(accounts, / })
   t.match(await run('nope', 'x'), { code: 2, err: /^sandbox: no verb nope; / })
   t.match(await run('system', 'restore'), { code: 2, err: /takes a file|expected/ })
 })
 
-t.test('without a daemon an unknown verb is refused as such', async t => {
+t.test('without a daemon a group is known, and its verbs need one', async t => {
   t.match(await sandbox(['settings', 'get'], { env: { XDG_STATE_HOME: t.testdir() } }), {
-    code: 2,
-    err: /^sandbox: no verb settings; .*calls of a daemon/,
+    code: 3,
+    err: /no (running )?daemon/,
   })
 })
 
 t.test('answers are shown as lines, and lists of objects as tables', t => {
+  const now = Date.UTC(2027, 0, 15, 8)
+  const shown = (answer: unknown, did = 'done') => answerLines(answer, { now, self: 'sandbox', did })
   t.same(
-    answerLines(
-      {
-        agents: [
-          { id: 'a', at: 1_800_000_000_000, inner: { x: 1 } },
-          { id: 'b', note: 'two\nlines' },
-        ],
-        total: 2,
-      },
-      undefined,
-    ),
+    shown({
+      agents: [
+        { id: 'a', at: now - 120_000, inner: { x: 1 } },
+        { id: 'b', note: 'two\nlines', startedAt: now + 3_600_000 },
+      ],
+      total: 2,
+    }),
     [
       'total: 2',
       '',
-      'ID  AT                        NOTE',
-      'a   2027-01-15T08:00:00.000Z',
-      'b                             two\\nlines',
+      'agents:',
+      'ID  AT         NOTE        STARTED AT',
+      'a   2 min ago',
+      'b              two\\nlines  in 1 h',
     ],
   )
-  t.same(
-    answerLines({ ok: true, inner: { updatedAt: 5, empty: [] }, text: 'one\ntwo\n', list: ['a', 'b'] }, undefined),
-    ['ok: true', 'inner.updatedAt: 5', 'inner.empty: none', 'text:', '  one', '  two', 'list: a, b'],
-  )
-  t.same(answerLines([{ a: 1 }], undefined), ['A', '1'])
-  t.same(answerLines({ a: '\u001b[2J' }, undefined), ['a: \\u001b[2J'], 'no control sequence reaches the terminal')
+  t.same(shown({ ok: true }, 'removed x'), ['removed x'], 'a change says what was done')
+  t.same(shown({ links: [] }), ['no links'])
+  t.same(shown({ inner: { updatedAt: 5, empty: [] }, text: 'one\ntwo\n', list: ['a', 'b'] }), [
+    'inner.updatedAt: 5',
+    'inner.empty: none',
+    'text:',
+    '  one',
+    '  two',
+    'list: a, b',
+  ])
+  t.same(shown({ sizeBytes: 2048, costUsd: 1.5, timeoutMs: 90_000, cpuPct: 12.4, on: true }), [
+    'sizeBytes: 2.0 KiB',
+    'costUsd: $1.50',
+    'timeoutMs: 1 min 30 s',
+    'cpuPct: 12 %',
+    'on: yes',
+  ])
+  t.same(shown([{ a: 1 }]), ['A', '1'])
+  t.same(shown({ a: '\u001b[2J' }), ['a: \\u001b[2J'], 'no control sequence reaches the terminal')
   t.end()
 })

@@ -129,7 +129,7 @@ t.test('each verb acts on the named conversation, otherwise on the newest one, a
       .filter(({ method, path }) => `${method} ${path}` === call)
       .map(each => JSON.stringify(each.body))
     t.ok(sent.includes(JSON.stringify(body)), `${call}: ${sent.join(' ')}`)
-    t.same([none.code, none.out], [1, ''])
+    t.same([none.code, none.out], [5, ''])
     t.match(JSON.parse(none.err), { reason: 'not-found', message: 'no such conversation' })
     t.type(JSON.parse(asJson.out), 'object')
     t.same(JSON.parse(asJson.err), { note: NEWEST.trim(), conversationId: 'c-2' }, 'notes are JSON as well')
@@ -150,7 +150,7 @@ paused; sandbox queue c-1 --start resumes
   t.same(daemon.calls().at(-1)!.body, { messageIds: ['m-2', 'm-1'], start: true })
   t.match(out, /^started run r-2; sandbox attach c-1 follows it\nMESSAGE .*\nm-2 .*\nm-1 /)
   t.same(await daemon.run(['queue', 'c-1', '--first', 'm-9']), {
-    code: 1,
+    code: 5,
     out: '',
     err: 'sandbox: --first: no message m-9 waits in c-1; sandbox queue c-1 lists them\n',
   })

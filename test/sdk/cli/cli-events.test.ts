@@ -78,7 +78,7 @@ t.test('events ends with the message of the daemon when its credential ends, and
       response.end(wire('error', { status: 401, reason: 'unauthenticated', message: 'the token was revoked' }))
   })
   t.same(await daemon.run(['events']), {
-    code: 1,
+    code: 5,
     out: 'watching as ada@example.org (owner)\n',
     err: 'sandbox: the token was revoked\n',
   })

@@ -1,10 +1,12 @@
-import { execFile, execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { wordsOf } from '../../../sdk/cli/verbs/completion.js'
+import { EXIT_CODES } from '../../../sdk/cli/exit-codes.js'
 import { VERBS } from '../../../sdk/cli/program.js'
-import { PATH, sandbox } from './cli-process.js'
+import { root } from '../../support/daemon.js'
+import { sandbox } from './cli-process.js'
 
 /** Runs a check for every verb, two at a time. */
 const everyVerb = async (check: (name: string) => Promise<void>): Promise<void> => {
@@ -72,52 +74,21 @@ t.test('the subcommands of a verb are those of its usage', t => {
   t.end()
 })
 
-t.test('bash completes verbs, their words and options, and the values of options', async t => {
-  const script = join(t.testdir(), 'completion')
-  writeFileSync(script, (await sandbox(['completion', 'bash'])).out)
-  const complete = (...words: string[]): Promise<string[]> =>
-    new Promise((resolve, reject) => {
-      const command =
-        `source "$0"; COMP_WORDS=(sandbox "$@"); COMP_CWORD=$#; _sandbox; printf '%s\\n' ` + `"\${COMPREPLY[@]}"`
-      execFile(
-        'bash',
-        ['--noprofile', '--norc', '-uc', command, script, ...words],
-        { encoding: 'utf8', env: { PATH } },
-        (error, out) => (error ? reject(error) : resolve(out.split('\n').filter(Boolean))),
-      )
-    })
-  t.same(await complete('tr'), ['transcript'])
-  t.same(await complete('run', '--mo'), ['--model', '--mode'])
-  t.same(await complete('run', '--mode', 'p'), ['plan'])
-  t.same(await complete('token', 'c'), ['create'])
-  t.same(await complete('--json', '--url', 'http://x', 'member', ''), [], 'no verb has this name')
-  t.same(await complete('--json', '--url', 'http://x', 'members', 'in'), ['invite'])
-  t.same(await complete('run', '--attach', ''), [], 'file names are left to the shell')
+t.test('the exit codes stand on one page, which the general help names', async t => {
+  const { code, out } = await sandbox(['help', 'exit-codes'])
+  t.equal(code, 0)
+  for (const each of ['0', '1', '2', '3', '4', '5']) t.match(out, new RegExp(`^ +${each} +\\w+`, 'm'))
+  t.match((await sandbox(['--help'])).out, /sandbox help exit-codes/)
+  const page = readFileSync(join(root, '..', 'sdk', 'cli', 'README.md'), 'utf8')
+  for (const [each, meaning] of EXIT_CODES)
+    t.ok(page.includes(`| ${each} | ${meaning} |`), `the page says what ${each} means`)
 })
 
-t.test('the completion script of every shell has every verb with its options, and the shell can parse it', async t => {
-  for (const shell of ['bash', 'zsh', 'fish']) {
-    const { code, out } = await sandbox(['completion', shell])
-    t.equal(code, 0)
-    for (const { name, flags } of VERBS) {
-      const line = out
-        .split('\n')
-        .filter(line => new RegExp(`(^ +|from )${name}\\b`).test(line))
-        .join('\n')
-      for (const flag of Object.keys(flags))
-        t.ok(line.includes(shell === 'fish' ? `-l ${flag} ` : `--${flag}`), `${shell}: ${name} --${flag}`)
-    }
-    const reading = await new Promise<string>(resolve => {
-      const child = execFile(shell, ['-n'], (error, _, err) =>
-        resolve((error as NodeJS.ErrnoException | null)?.code === 'ENOENT' ? '' : err),
-      )
-      child.stdin!.on('error', () => {}).end(out)
-    })
-    t.equal(reading, '', shell)
-  }
-  t.same(await sandbox(['completion', 'tcsh']), {
-    code: 2,
-    out: '',
-    err: 'sandbox: expected completion bash, zsh or fish, found tcsh\n',
-  })
+t.test('a mistyped verb, group, verb of a group or option is answered with the one that was meant', async t => {
+  const meant = async (args: readonly string[], sentence: RegExp) =>
+    t.match(await sandbox(args), { code: 2, err: sentence }, args.join(' '))
+  await meant(['transcrpt'], /no verb transcrpt; did you mean transcript\?/)
+  await meant(['aprovals'], /no verb aprovals; did you mean approvals\?/)
+  await meant(['run', 'x', '--jsn'], /unknown option '--jsn'; did you mean --json\?/)
+  await meant(['qwertyuiop'], /no verb qwertyuiop; sandbox --help/)
 })

@@ -72,8 +72,8 @@ t.test('model servers are added, listed, tested and removed from the command lin
   await model(['add', 'other', '--protocol', 'ollama', '--url', anthropic.url])
   t.match(await model(['test', 'other']), { code: 1, out: /what works: --protocol (anthropic|openai)\n$/ })
   t.match(await model(['remove', 'lab']), { code: 0, out: 'removed lab\n' })
-  t.match(await model(['test', 'lab']), { code: 1, err: /no model server lab/ })
-  t.match(await model(['add', 'a b', '--protocol', 'openai', '--url', server.url]), { code: 1, err: /id/ })
+  t.match(await model(['test', 'lab']), { code: 5, err: /no model server lab/ })
+  t.match(await model(['add', 'a b', '--protocol', 'openai', '--url', server.url]), { code: 2, err: /id/ })
 })
 
 t.test('a model that this machine runs is added, stopped, started and removed', async t => {
@@ -90,7 +90,7 @@ t.test('a model that this machine runs is added, stopped, started and removed', 
     out: /^a model may take [\d.]+ GiB.*\nMODEL +WEIGHTS +HERE +LARGEST WINDOW +NAME\nsmall +0.0 GiB +no +16384 +Small/,
   })
   t.match(await model('add', 'own', '--local', 'custom', '--url', files.url, '--context', '100'), {
-    code: 1,
+    code: 2,
     err: /context/,
   })
   t.match(await model('add', 'own', '--local', 'custom', '--url', files.url, '--context', 'all'), { code: 2 })

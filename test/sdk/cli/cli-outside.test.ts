@@ -235,7 +235,7 @@ t.test('a token comes from the environment, a file or standard input, and never 
         env: { SANDBOX_TOKEN: 'sbc_x' },
       })
     ).code,
-    1,
+    5,
   )
   t.match(daemon.calls().at(-1)?.body, { claim: 'the code' })
 })

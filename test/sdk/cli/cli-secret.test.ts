@@ -32,12 +32,12 @@ t.test('secrets are stored from standard input, listed, imported and removed fro
   t.match(await secret(['import', '-', '--replace'], 'A=third'), { code: 0, out: 'replaced A\n' })
   t.match(await secret(['list']), {
     code: 0,
-    out: /^NAME +KIND +STATUS +USED +KEPT\nA +env +set +never +the sandbox's encrypted store\nB .*\nC .*\n$/,
+    out: /^NAME +KIND +STATUS +USED +KEPT IN\nA +env +set +never +the sandbox's encrypted store\nB .*\nC .*\n$/,
   })
   t.match(await secret(['remove', 'A']), { code: 0, out: 'removed A\n' })
   t.match(await secret(['remove', 'A']), { code: 1, out: '', err: /^sandbox: no secret is named A; / })
   t.same(await client.call('GET /secrets'), { keys: ['B', 'C'] })
-  t.match(await secret(['set', '1X'], 'hidden value'), { code: 1, err: /^sandbox: key: expected/ })
+  t.match(await secret(['set', '1X'], 'hidden value'), { code: 2, err: /^sandbox: key: expected/ })
   t.match(await secret(['import', 'gone.env']), { code: 2, err: /import: gone.env cannot be read \(ENOENT\)/ })
 })
 

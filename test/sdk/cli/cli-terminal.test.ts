@@ -76,7 +76,7 @@ t.test('terminals are listed and closed, and none is opened without a terminal',
   t.match(await run('close'), { code: 2, err: /terminal close NAME/ })
   t.match(await run('open', 'x'), { code: 2 })
   t.same(await run('close', 'nope'), {
-    code: 1,
+    code: 5,
     out: '',
     err: 'sandbox: no terminal is called web-nope; sandbox terminal list shows them\n',
   })

@@ -138,12 +138,12 @@ t.test(
         .map(line => JSON.parse(line)),
       [
         { message: "to answer: sandbox answer q-1 'Deep blue'", reason: 'card', requestId: 'q-1' },
-        { message: goesOn.trim(), reason: 'turn', conversationId: 'c-1' },
+        { message: goesOn.trim(), reason: 'waits', conversationId: 'c-1' },
       ],
     )
     const began = performance.now()
     const late = await daemon.run(['run', 'x', '--conversation', 'c-1', '--timeout', '1s'])
-    t.same([late.code, late.err], [4, goesOn])
+    t.same([late.code, late.err], [1, goesOn])
     t.ok(performance.now() - began >= 1000)
     t.notOk(daemon.calls().some(({ path }) => path === '/agent/stop' || path === '/agent/reply'))
   },
@@ -163,11 +163,11 @@ t.test('--json prints the answer and then every event, one per line', async t =>
   )
 })
 
-t.test('a turn that did not complete is exit code 4', async t => {
+t.test('a turn that did not complete is exit code 1', async t => {
   for (const reason of ['failed', 'stopped'] as const) {
     const daemon = await fakeDaemon(t, runOf(ended(reason)))
     const { code, out } = await daemon.run(['run', 'x'])
-    t.equal(code, 4)
+    t.equal(code, 1)
     t.match(out, `ended: ${reason}`)
   }
 })
@@ -296,7 +296,7 @@ t.test('answer finds the card by its id or its conversation, and refuses invalid
   })
   t.equal((await daemon.run(['answer', 'p-1'])).code, 2)
   t.equal((await daemon.run(['answer', 'p-1', '--cancel'])).code, 2)
-  t.equal((await daemon.run(['answer', 'zzz', 'yes'])).code, 1)
+  t.equal((await daemon.run(['answer', 'zzz', 'yes'])).code, 5)
 })
 
 t.test('the board is a table, with the open cards below it', async t => {
@@ -371,11 +371,11 @@ t.test('land lists the files that are in the workspace now', async t => {
   t.same(daemon.calls().at(-1)!.body, { force: true })
 })
 
-t.test('a landing with conflicts lists them, exit code 4', async t => {
+t.test('a landing with conflicts lists them, exit code 1', async t => {
   const conflicts = [{ repo: 'root', mainBranch: 'main', clean: 2, paths: [{ path: 'a.txt', reason: 'workspace' }] }]
   const daemon = await fakeDaemon(t, ({ path }) => (path.endsWith('/diff') ? CHANGES : { landed: false, conflicts }))
   t.same(await daemon.run(['land', 'c-1']), {
-    code: 4,
+    code: 1,
     out: 'not landed:\nroot: 1 of 3 paths conflict on main\n  a.txt: your uncommitted change is in the way\n',
     err: '',
   })
@@ -403,7 +403,7 @@ t.test('without an id the newest conversation is used, and named', async t => {
     t.same(await daemon.run(args), { code: 0, out, err: said })
   const none = await fakeDaemon(t, () => ({ agents: [], rev: 1, held: [] }))
   t.same(await none.run(['diff']), {
-    code: 1,
+    code: 5,
     out: '',
     err: 'sandbox: there is no conversation yet; start one with sandbox run "PROMPT"\n',
   })
@@ -447,5 +447,5 @@ t.test('stop and discard report the result, and pass a refusal on', async t => {
     daemon.calls().map(({ path }) => path),
     ['/agent/stop', '/agents/c-1', '/agents/c-1/discard'],
   )
-  t.same(await daemon.run(['stop', 'nope']), { code: 1, out: '', err: 'sandbox: no such conversation\n' })
+  t.same(await daemon.run(['stop', 'nope']), { code: 5, out: '', err: 'sandbox: no such conversation\n' })
 })

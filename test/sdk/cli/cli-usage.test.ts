@@ -20,10 +20,10 @@ t.test('usage requests the given keys and days, and prints a table with the tota
   const ran = await daemon.run(['usage', '--by', 'day, model', '--from', '2026-11-01'])
   t.equal(ran.code, 0, ran.err)
   t.same(ran.out.trimEnd().split('\n'), [
-    'DAY         MODEL  TURNS  IN    OUT  CACHED  COST',
-    '2026-11-22  big    2      1000  20   7       $0.7385',
-    '2026-11-23  -      1      7     3    7       $0.0000',
-    'total              3      1007  23   7       $0.7385',
+    'DAY         MODEL  TURNS  IN     OUT  CACHED  COST',
+    '2026-11-22  big    2      1,000  20   7       $0.74',
+    '2026-11-23  -      1      7      3    7       $0.00',
+    'total              3      1,007  23   7       $0.74',
     '',
     'The price of 1 turn is unknown.',
   ])
@@ -36,6 +36,6 @@ t.test('an unknown key and an impossible day are refused with the expected form'
   makeWorkspace(join(folder, 'workspace'))
   const { data } = await spawnDaemon(t, { workspace: join(folder, 'workspace'), data: join(folder, 'data') })
   t.match(await sandbox(['usage', '--by', 'colour', '--data', data]), { code: 2, err: /--by: .*found colour/ })
-  t.match(await sandbox(['usage', '--from', '2026-02-30', '--data', data]), { code: 1, err: /from: expected a day/ })
+  t.match(await sandbox(['usage', '--from', '2026-02-30', '--data', data]), { code: 2, err: /from: expected a day/ })
   t.match(await sandbox(['usage', '--data', data]), { code: 0, out: 'no usage in this time\n' })
 })

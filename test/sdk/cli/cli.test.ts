@@ -38,7 +38,7 @@ t.test('help lists every verb and each verb has its own', async t => {
   const help = await sandbox(['--help'])
   t.equal(help.code, 0)
   for (const verb of VERBS) t.match(help.out, new RegExp(`^  ${verb} `, 'm'))
-  t.matchOnly(help.out, /^exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no daemon, 4 the turn failed/m)
+  t.matchOnly(help.out, /^sandbox help exit-codes says what the exit codes mean\.$/m)
   const land = await sandbox(['land', '--help'])
   t.equal(
     land.out,
@@ -133,9 +133,9 @@ t.test('general options may come before the verb, and with --json errors are JSO
     t.same(JSON.parse((await daemon.run(args)).out), { agents: [], rev: 1, held: [] })
   }
   const failures = [
-    [['--json', 'diff', 'nope'], 1, 'not-found'],
+    [['--json', 'diff', 'nope'], 5, 'not-found'],
     [['agents', '--json', '--nope'], 2, 'usage'],
-    [['agents', '--json', '--url', 'http://127.0.0.1:1'], 1, 'failed'],
+    [['agents', '--json', '--url', 'http://127.0.0.1:1'], 5, 'refused'],
   ] as const
   for (const [args, code, reason] of failures) {
     const ran = await daemon.run([...args])
@@ -205,7 +205,7 @@ t.test('a token in the environment is used instead, and an address of another ma
     ['sbc_x', undefined],
   )
   const { code, err } = await sandbox(['agents', '--url', daemon.url])
-  t.equal(code, 1)
+  t.equal(code, 5)
   t.match(err, /no credential for .* put a control token into SANDBOX_TOKEN/)
 })
 
@@ -255,7 +255,7 @@ t.test('a refusal prints its message, exit code 1', async t => {
     ),
   )
   t.same(await daemon.run(['call', 'GET /x']), {
-    code: 1,
+    code: 2,
     out: '',
     err: 'sandbox: a: expected text; b: expected a \\u001b[31mnumber (ask again in 3 s)\n',
   })
@@ -276,9 +276,9 @@ t.test('tokens are minted, listed and revoked', async t => {
     err: '',
   })
   t.same(daemon.calls()[0]!.body, { label: 'ci', scope: 'land', expiresAt: 4_070_908_800_000 })
-  t.equal(
+  t.match(
     (await daemon.run(['token', 'list'])).out,
-    'ID  SCOPE  EXPIRES     USED   LABEL\nt1  land   2099-01-01  never  ci\n',
+    /^ID  SCOPE  UNTIL .*\nt1  land   20\d\d-\d\d-\d\d \d\d:\d\d  never  ci\n$/,
   )
   t.equal((await daemon.run(['token', 'revoke', 't1'])).out, 'revoked t1\n')
   t.same([daemon.calls()[2]!.method, daemon.calls()[2]!.path], ['DELETE', '/system/control/tokens/t1'])
@@ -363,7 +363,7 @@ t.test('sessions are listed and ended', async t => {
   )
   t.match(
     (await daemon.run(['sessions'])).out,
-    /^ID  WHO .*\ns1  ada@example\.org  owner  oidc  \d+ s ago  2099-01-01  10\.0\.0\.1  a laptop \(this one\)\n$/,
+    /^ID  WHO .*\ns1  ada@example\.org  owner  oidc  \S.*  20\d\d-\d\d-\d\d \S+  10\.0\.0\.1  a laptop  this one\n$/,
   )
   t.equal((await daemon.run(['sessions', 'revoke', 'ada@example.org'])).out, 'ended 1 session\n')
   await daemon.run(['sessions', 'revoke', 's1'])

@@ -10,7 +10,7 @@ const EXPECTED =
 /** Shows, writes and grants the sets of folders that people are limited to. */
 export const areasVerb: Verb = {
   name: 'areas',
-  group: true,
+  group: 'areas',
   usage: '[show ID | write ID FOLDER… | give ID EMAIL… | take ID EMAIL… | reach EMAIL|PATH | delete ID]',
   summary: 'limit people to folders, and see who reaches what',
   examples: [
@@ -26,6 +26,7 @@ export const areasVerb: Verb = {
       + 'rest away and needs --narrow.',
     'reach shows who reaches a path, or what a person reaches, and through which areas.',
   ],
+  ids: { ID: ['areas', 'list'], 'EMAIL…': ['system', 'members'] },
   flags: {
     label: { value: 'LABEL', help: 'write: the name that people see; default: unchanged, or the id' },
     note: { value: 'NOTE', help: 'write: a note' },

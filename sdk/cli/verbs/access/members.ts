@@ -27,6 +27,7 @@ export const members: Verb = {
     'invite prints only a link on standard output: the first person to open it gets the role. It is shown only '
       + 'once.',
   ],
+  ids: { 'EMAIL|INVITATION': ['system', 'members'] },
   flags: {
     role: { value: 'ROLE', choices: ROLES, help: 'viewer, collaborator, maintainer or owner' },
     areas: { value: 'IDS', help: 'limit a viewer or collaborator to these areas: their ids, separated by commas' },

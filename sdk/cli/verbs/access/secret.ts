@@ -1,9 +1,10 @@
-import type { SecretEntry, StoredAnswer } from '../../../../plugins/secrets/contract.js'
+import type { StoredAnswer } from '../../../../plugins/secrets/contract.js'
+import { askedAs } from '../../calls/asked-as.js'
 import { asked } from '../../terminal/asked.js'
 import { askHidden } from '../../terminal/hidden.js'
 import { inputText } from '../../terminal/input.js'
 import { SELF } from '../../terminal/own-name.js'
-import { ago, columns, oneLine, plain } from '../../terminal/text.js'
+import { oneLine, plain } from '../../terminal/text.js'
 import { sayStoreMade } from './store-note.js'
 import { CommandFailure, CONNECTION, EXIT, misused, type GivenArguments, type Terminal, type Verb } from '../../verb.js'
 
@@ -22,6 +23,7 @@ export const secret: Verb = {
     'The first value makes an encrypted store, unlocked by a key file of this machine; '
       + `${SELF} secrets set-store kind=vault unlock=passphrase, for example, moves the values to another one.`,
   ],
+  ids: { NAME: ['secrets', 'inventory'] },
   flags: {
     replace: { help: 'import: replace values that are already stored' },
     ...CONNECTION,
@@ -30,11 +32,8 @@ export const secret: Verb = {
   run: async (terminal, given) => {
     const [what = 'list', name] = given.args
     if (what === 'list' && name === undefined)
-      return asked(
-        terminal,
-        given,
-        (client, options) => client.call('GET /secrets/inventory', undefined, options),
-        ({ entries }, width) => tableOf(entries, width),
+      return askedAs(terminal, given, ['secrets', 'inventory'], (client, options) =>
+        client.call('GET /secrets/inventory', undefined, options),
       )
     if (what === 'set' && name !== undefined) {
       const input = { key: name, value: await valueFor(terminal, name) }
@@ -93,17 +92,4 @@ const valueFor = async (terminal: Terminal, name: string): Promise<string> => {
     ? await askHidden(terminal, `value of ${plain(name)}: `)
     : await inputText(terminal, '-', 'set')
   return /^[^\n]*\n$/.test(value) ? value.replace(/\r?\n$/, '') : value
-}
-
-const tableOf = (entries: readonly SecretEntry[], width: number | undefined): string | string[] => {
-  if (entries.length === 0) return `no secrets; ${SELF} secret set NAME stores one`
-  const now = Date.now()
-  const rows = entries.map(({ key, kind, status, lastUse, storedAt }) => [
-    oneLine(key),
-    kind,
-    status,
-    lastUse ? ago(lastUse.at, now) : 'never',
-    oneLine(storedAt),
-  ])
-  return columns([['NAME', 'KIND', 'STATUS', 'USED', 'KEPT'], ...rows], width)
 }

@@ -1,13 +1,12 @@
-import type { AccessSession } from '../../../kernel.js'
+import { askedAs } from '../../calls/asked-as.js'
 import { asked } from '../../terminal/asked.js'
-import { ago, columns, counted, oneLine, short } from '../../terminal/text.js'
+import { counted } from '../../terminal/text.js'
 import { CONNECTION, misused, type Verb } from '../../verb.js'
-import { dayOfTime } from '../../terminal/when.js'
 
 /** Lists sessions, and ends them. */
 export const sessions: Verb = {
   name: 'sessions',
-  group: true,
+  group: 'sessions',
   usage: '[list | revoke ID|EMAIL | revoke --all]',
   summary: 'list sessions, and end them',
   examples: ['sessions', 'sessions revoke s-1', 'sessions revoke --all'],
@@ -16,6 +15,7 @@ export const sessions: Verb = {
       + 'within a second.',
     "Past conversations are group sessions too: call 'GET /sessions' lists them, sessions get ID shows one.",
   ],
+  ids: { 'ID|EMAIL': ['system', 'sessions'] },
   flags: {
     all: { help: 'with revoke: end every session of the sandbox' },
     ...CONNECTION,
@@ -25,11 +25,8 @@ export const sessions: Verb = {
     const [what = 'list', name] = given.args
     const all = given.on('all')
     if (what === 'list' && name === undefined && !all) {
-      return asked(
-        terminal,
-        given,
-        (client, options) => client.call('GET /system/sessions', undefined, options),
-        (found, width) => tableOf(found.sessions, width),
+      return askedAs(terminal, given, ['system', 'sessions'], (client, options) =>
+        client.call('GET /system/sessions', undefined, options),
       )
     }
     if (what !== 'revoke' || all === (name !== undefined))
@@ -42,19 +39,4 @@ export const sessions: Verb = {
       ({ revoked }) => `ended ${counted(revoked, 'session')}`,
     )
   },
-}
-
-const tableOf = (rows: readonly AccessSession[], width: number | undefined): string[] => {
-  const now = Date.now()
-  const lines = rows.map(({ id, email, role, via, device = '', lastSeenAt, expiresAt, address = '', current }) => [
-    oneLine(id),
-    oneLine(email),
-    role,
-    via,
-    ago(lastSeenAt, now),
-    dayOfTime(expiresAt),
-    oneLine(address),
-    `${short(oneLine(device), 40)}${current ? ' (this one)' : ''}`,
-  ])
-  return columns([['ID', 'WHO', 'ROLE', 'VIA', 'SEEN', 'EXPIRES', 'FROM', 'DEVICE'], ...lines], width)
 }

@@ -1,9 +1,9 @@
-import type { TokenRow } from '../../../kernel.js'
 import type { Scope } from '../../../types.js'
+import { askedAs } from '../../calls/asked-as.js'
 import { asked } from '../../terminal/asked.js'
-import { ago, columns, plain } from '../../terminal/text.js'
+import { plain } from '../../terminal/text.js'
 import { CONNECTION, misused, type Verb } from '../../verb.js'
-import { dayOfTime, timeOf } from '../../terminal/when.js'
+import { timeOf } from '../../terminal/when.js'
 
 const SCOPES: readonly string[] = ['editor', 'read', 'drive', 'land'] satisfies Scope[]
 
@@ -19,6 +19,7 @@ export const token: Verb = {
       + 'land and discard).',
     'create prints only the token on standard output; it is shown only once.',
   ],
+  ids: { ID: ['system', 'tokens'] },
   flags: {
     label: { value: 'LABEL', help: 'what the token is for' },
     scope: { value: 'SCOPE', choices: SCOPES, help: 'what it may do' },
@@ -45,11 +46,8 @@ export const token: Verb = {
       )
     }
     if (what === 'list' && id === undefined) {
-      return asked(
-        terminal,
-        given,
-        (client, options) => client.call('GET /system/control/tokens', undefined, options),
-        ({ tokens }, width) => tableOf(tokens, width),
+      return askedAs(terminal, given, ['system', 'tokens'], (client, options) =>
+        client.call('GET /system/control/tokens', undefined, options),
       )
     }
     if (what === 'revoke' && id) {
@@ -62,16 +60,4 @@ export const token: Verb = {
     }
     return misused(`expected token create, token list or token revoke ID, found token ${given.args.join(' ')}`)
   },
-}
-
-const tableOf = (tokens: readonly TokenRow[], width: number | undefined): string[] => {
-  const now = Date.now()
-  const rows = tokens.map(({ id, scope, expiresAt, lastUsedAt, label }) => [
-    plain(id),
-    scope,
-    expiresAt === undefined ? 'never' : dayOfTime(expiresAt),
-    lastUsedAt === undefined ? 'never' : ago(lastUsedAt, now),
-    plain(label),
-  ])
-  return columns([['ID', 'SCOPE', 'EXPIRES', 'USED', 'LABEL'], ...rows], width)
 }

@@ -35,7 +35,7 @@ export const developExtension = (
     const begin: Run = digest =>
       client.call('POST /extensions/{id}/dev', { id, ...from, ...(digest && { digest }) }, options)
     const answer = await withApproval(terminal, given, begin)
-    if (!answer) return EXIT.failed
+    if (!answer) return EXIT.refused
     await printResult(terminal, given, answer, () => [
       `${plain(id)} runs from ${oneLine(folderText(from))}`,
       `next: ${SELF} extension dev ${plain(id)} --end goes back to its commit`,
@@ -65,7 +65,7 @@ const followBuilds = async (terminal: Terminal, given: GivenArguments, client: C
     await later(LOOK_MS, undefined, options)
     const { extensions } = await client.call('GET /extensions', undefined, options)
     const { dev } = extensions.find(each => each.id === id) ?? {}
-    if (!dev) throw new CommandFailure(EXIT.failed, `${plain(id)} does not run from a folder any more`)
+    if (!dev) throw new CommandFailure(EXIT.refused, `${plain(id)} does not run from a folder any more`)
     const { held = '' } = dev
     if (held === 'rebuilt') {
       const began = performance.now()

@@ -33,7 +33,7 @@ export const installFrom = (terminal: Terminal, given: GivenArguments, url: stri
       ...(powers.length > 0 ? powers.map(text => `- ${oneLine(text)}`) : ['asks for nothing']),
       ...problems.map(problem => `problem: ${oneLine(problem)}`),
     ]
-    if (!(await agreedTo(terminal, given, lines, 'install it?'))) return EXIT.failed
+    if (!(await agreedTo(terminal, given, lines, 'install it?'))) return EXIT.refused
     for await (const event of await client.call('POST /extensions/install', { ...source, digest }, options)) {
       if (event.kind === 'log') say(terminal, `${oneLine(event.message)}\n`)
       else
@@ -63,7 +63,7 @@ export const updateTo = (
       ...powers.added.map(text => `+ ${oneLine(text)}`),
       ...powers.removed.map(text => `no longer: ${oneLine(text)}`),
     ]
-    if (powers.added.length > 0 && !(await agreedTo(terminal, given, lines, 'update it?'))) return EXIT.failed
+    if (powers.added.length > 0 && !(await agreedTo(terminal, given, lines, 'update it?'))) return EXIT.refused
     const answer = await client.call('POST /extensions/{id}/update', { id, ref: shown.ref, digest }, options)
     return printResult(terminal, given, answer, () => [
       ...(powers.added.length > 0 && !given.on('yes') ? [] : lines),
@@ -83,7 +83,7 @@ export const removeWhole = (terminal: Terminal, given: GivenArguments, id: strin
       ...plan.settings.map(({ key, secret }) => `- the ${secret ? 'secret ' : ''}setting ${oneLine(key)}`),
       ...plan.keeps.map(each => `${oneLine(each)}`),
     ]
-    if (!(await agreedTo(terminal, given, lines, 'remove it?'))) return EXIT.failed
+    if (!(await agreedTo(terminal, given, lines, 'remove it?'))) return EXIT.refused
     const answer = await client.call('POST /extensions/{id}/remove', { id }, options)
     return printResult(terminal, given, answer, () => `removed ${plain(id)}`)
   })

@@ -20,7 +20,9 @@ type Given = GivenArguments
 /** Reviews, approves, installs and develops extensions. */
 export const extension: Verb = {
   name: 'extension',
-  usage: '[list | review ID | approve ID | install URL COMMIT | update ID | dev ID FOLDER | pack | …]',
+  usage:
+    '[list | review|approve|enable|disable|revert|remove ID | install URL COMMIT | update ID [COMMIT] | '
+    + 'create PUBLISHER NAME | dev ID FOLDER | pack [FOLDER [FILE]]]',
   summary: 'see what extensions may do, approve, install and develop them',
   examples: [
     'extension',
@@ -32,7 +34,7 @@ export const extension: Verb = {
     'extension pack notes notes.tar.gz',
   ],
   notes: [
-    `Also: enable ID, disable ID, revert ID, remove ID. Every call of the group: ${SELF} extensions.`,
+    `Every call of the group: ${SELF} extensions --help.`,
     'review shows what an extension may do as sentences, and what of it was used. approve, install and update show it '
       + 'and ask; without a terminal they need --yes.',
     'dev runs an installed extension from a folder of the workspace, or with --conversation of a private copy, loads '
@@ -41,6 +43,7 @@ export const extension: Verb = {
     'pack writes a folder of this machine without .git and node_modules into a tar.gz that is the same for the same '
       + 'files.',
   ],
+  ids: { ID: ['extensions', 'list'] },
   flags: {
     yes: { short: 'y', help: 'approve, install, update, remove: do not ask' },
     path: { value: 'PATH', help: 'install: the folder of the extension in the repository' },
@@ -146,7 +149,7 @@ const recordLines = (record: ExtensionRecord): string[] => {
 }
 
 const noSuch = (id: string): never => {
-  throw new CommandFailure(EXIT.failed, `there is no extension ${plain(id)}: ${SELF} extension lists them`)
+  throw new CommandFailure(EXIT.refused, `there is no extension ${plain(id)}: ${SELF} extension lists them`)
 }
 
 const approved = (terminal: Terminal, given: Given, id: string): Promise<number> =>
@@ -157,7 +160,7 @@ const approved = (terminal: Terminal, given: Given, id: string): Promise<number>
       if (!extensions.some(each => each.id === id)) noSuch(id)
       return printResult(terminal, given, { ok: true }, () => `${plain(id)} waits for nothing`)
     }
-    if (!(await agreed(terminal, given, `${plain(id)} asks for:`, powerLines(waiting)))) return EXIT.failed
+    if (!(await agreed(terminal, given, `${plain(id)} asks for:`, powerLines(waiting)))) return EXIT.refused
     const { digest } = waiting
     const answer = await client.call('POST /extensions/{id}/approve', { id, digest }, { signal: terminal.signal })
     return printResult(terminal, given, answer, () => `approved ${plain(id)}`)

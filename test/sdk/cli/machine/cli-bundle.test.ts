@@ -37,13 +37,13 @@ t.test('bundle packs the sandbox into a file, lists and removes backups, and res
   const made = await ask(['bundle', 'backup.tar.gz'])
   t.match(made, { code: 0, err: '', out: /\/backup\.tar\.gz  [\d.]+ KiB\n$/ })
   t.equal(statSync(join(folder, 'backup.tar.gz')).mode & 0o777, 0o600)
-  t.match(await ask(['bundle', 'backup.tar.gz']), { code: 1, err: /already exists/ })
+  t.match(await ask(['bundle', 'backup.tar.gz']), { code: 5, err: /already exists/ })
   t.match(await ask(['bundle', 'list']), { out: /^NAME +STATE +SIZE +MADE\nsandbox-\S+ +ready/ })
   const [{ name }] = (JSON.parse((await ask(['bundle', 'list', '--json'])).out) as { exports: [{ name: string }] })
     .exports
   t.ok(readFileSync(join(where.data, 'system/exports', name)).equals(readFileSync(join(folder, 'backup.tar.gz'))))
   t.match(await ask(['bundle', 'remove', name]), { code: 0, out: `removed ${name}\n` })
-  t.match(await ask(['bundle', 'remove', name]), { code: 1, err: /there is no bundle/ })
+  t.match(await ask(['bundle', 'remove', name]), { code: 5, err: /there is no bundle/ })
 
   writeFileSync(join(where.workspace, 'a.txt'), 'changed\n')
   t.match(await ask(['bundle', 'restore', 'backup.tar.gz', '--check']), {
@@ -77,9 +77,9 @@ t.test('a passphrase is never an argument, and a wrong one opens nothing', async
     err: /at least 12/,
   })
   t.match(await ask(['bundle', 'b.sealed', '--secrets'], { SANDBOX_PASSPHRASE: 'a long passphrase' }), { code: 0 })
-  t.match(await ask(['bundle', 'restore', 'b.sealed', '--check']), { code: 1, err: /give its passphrase/ })
+  t.match(await ask(['bundle', 'restore', 'b.sealed', '--check']), { code: 5, err: /give its passphrase/ })
   t.match(await ask(['bundle', 'restore', 'b.sealed', '--check'], { SANDBOX_PASSPHRASE: 'another passphrase' }), {
-    code: 1,
+    code: 5,
     err: /does not open/,
   })
   t.match(await ask(['bundle', 'restore', 'b.sealed', '--check'], { SANDBOX_PASSPHRASE: 'a long passphrase' }), {

@@ -68,7 +68,7 @@ t.test('a turn is run, read, landed and discarded from the command line', async 
   t.match((await run(['agents'])).out, new RegExp(`^CONVERSATION .*\\n${id} +landed +1 file \\+3 -0 `))
   t.equal((await run(['discard', id])).out, `discarded ${id}\n`)
   t.match((await run(['agents'])).out, 'no conversations yet')
-  t.equal((await run(['diff', id])).code, 1)
+  t.equal((await run(['diff', id])).code, 5)
 })
 
 t.test('a daemon with another data folder is found from its workspace and by its address', async t => {
@@ -109,14 +109,14 @@ t.test('a daemon ends with the program that serves it, also when that is killed'
   t.equal((await run(['agents'])).code, 0, 'the next one starts')
 })
 
-t.test('conflicts are listed, with exit code 4, and nothing is written', async t => {
+t.test('conflicts are listed, with exit code 1, and nothing is written', async t => {
   const { workspace, start, run } = await served(t)
   await start()
   const turn = await run(['run', '-'], { input: 'write README.md\n| # theirs\n' })
   t.equal(turn.code, 0)
   writeFileSync(join(workspace, 'README.md'), '# mine\n')
   const landing = await run(['land', conversationOf(turn.out)])
-  t.equal(landing.code, 4)
+  t.equal(landing.code, 1)
   t.match(
     landing.out,
     /^not landed:\nroot: 1 of 1 paths conflict on main\n {2}README\.md: your uncommitted change is in the way\n$/,
@@ -173,7 +173,7 @@ t.test('a turn is stopped from another terminal', async t => {
   const watching = going(t, ['run', 'say begun\nwait 60000\nsay never', '--conversation', 'c-stop'], { env })
   await watching.until(/begun/)
   t.same(await run(['stop', 'c-stop']), { code: 0, out: 'stopped c-stop\n', err: '' })
-  t.equal(await watching.ended, 4)
+  t.equal(await watching.ended, 1)
   t.match(watching.out(), 'ended: stopped')
 })
 
@@ -184,11 +184,11 @@ t.test('a token reaches the calls of its scope, and none once revoked', async t 
   const asReader = { env: { ...env, SANDBOX_TOKEN: token, SANDBOX_URL: url } }
   t.equal((await run(['agents'], asReader)).code, 0)
   const refused = await run(['run', 'say x'], asReader)
-  t.equal(refused.code, 1)
+  t.equal(refused.code, 5)
   t.match(refused.err, /^sandbox: .*(drive|land)/)
   const [, id] = /\n(\S+) +read /.exec((await run(['token', 'list'])).out)!
   t.equal((await run(['token', 'revoke', id!])).code, 0)
-  t.equal((await run(['agents'], asReader)).code, 1)
+  t.equal((await run(['agents'], asReader)).code, 5)
   t.notMatch((await run(['token', 'list'])).out, 'reader')
 })
 
@@ -219,7 +219,7 @@ t.test("every call can be made by its name, including the kernel's own", async t
   t.equal(events[0]!.run, started.run)
   t.equal(events.at(-1)!.kind, 'end')
   const wrong = await run(['call', 'POST /agent', 'prompt:=5'])
-  t.equal(wrong.code, 1)
+  t.equal(wrong.code, 2)
   t.match(wrong.err, /^sandbox: prompt: expected text[^\n]*\n$/)
 })
 

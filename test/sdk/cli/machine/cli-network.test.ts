@@ -39,8 +39,8 @@ t.test('the network access of conversations is shown and changed from the comman
     networkAllow: exactly('localhost:5432', '*.example.org:443'),
   })
   t.match(await network('own'), { code: 0, out: /its own network/ })
-  t.match(await network('allow', '169.254.169.254'), { code: 1, err: /set\.networkAllow\[2\].*told its own secrets/ })
-  t.match(await network('allow', `localhost:${new URL(daemon.url).port}`), { code: 1, err: /this sandbox itself/ })
+  t.match(await network('allow', '169.254.169.254'), { code: 2, err: /set\.networkAllow\[2\].*told its own secrets/ })
+  t.match(await network('allow', `localhost:${new URL(daemon.url).port}`), { code: 2, err: /this sandbox itself/ })
 })
 
 t.test('invalid arguments are refused with the expected form', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nearest } from '../../../plugins/settings/nearest.js'
+import { nearest } from '../../../sdk/node/nearest.js'
 
 t.test('a mistyped name suggests the nearest one, and an unrelated word suggests none', async t => {
   const known = ['agentRetentionDays', 'subagentDepth', 'subagentsAtOnce']

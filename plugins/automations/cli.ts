@@ -1,0 +1,111 @@
+import type { CliTable } from '../../sdk/cli-table.js'
+import type { AutomationsCalls } from './contract.js'
+
+/** The verbs of the group. */
+export const cli: CliTable<AutomationsCalls> = {
+  bare: 'list',
+  hidden: ['POST /automations/{id}/fire'],
+  verbs: {
+    list: {
+      call: 'GET /automations',
+      rows: 'automations',
+      columns: {
+        id: 'id',
+        on: 'enabled',
+        fires: ['trigger.cron', 'trigger.event', 'trigger.kind'],
+        'next run': { field: 'nextRun', none: '' },
+        'last run': 'runs.0.at',
+        failures: 'failures',
+        prompt: { field: 'prompt', most: 40 },
+      },
+      none: 'no automations; {sandbox} automations save writes one',
+      more: { problems: 'problems.message' },
+    },
+    get: {
+      call: 'GET /automations/{id}',
+      columns: {
+        on: 'enabled',
+        fires: 'trigger',
+        guard: 'guard',
+        prompt: 'prompt',
+        'waits for a yes': 'requireApproval',
+        'next run': 'nextRun',
+        failures: 'failures',
+      },
+      lists: {
+        runs: {
+          rows: 'runs',
+          columns: {
+            when: 'at',
+            outcome: 'outcome',
+            cause: 'cause',
+            took: 'durationMs',
+            cost: 'costUsd',
+            conversation: 'conversationId',
+          },
+        },
+      },
+    },
+    save: {
+      call: 'POST /automations',
+      args: ['id', 'prompt'],
+      fill: () => ({ enabled: true }),
+      done: 'saved {id}',
+      examples: ['nightly "Write docs/changes.md." trigger:=\'{"kind":"schedule","cron":"0 3 * * *"}\''],
+    },
+    remove: { call: 'DELETE /automations/{id}', done: 'removed {id}' },
+    run: { call: 'POST /automations/{id}/run', done: 'fired {id}: {sandbox} attach {conversationId} follows it' },
+    'set-enabled': {
+      call: 'POST /automations/{id}/enabled',
+      args: ['id', 'enabled'],
+      done: 'switched {enabled?on:off} {id}',
+      examples: ['nightly off'],
+    },
+    preview: {
+      call: 'POST /automations/preview',
+      args: [],
+      columns: {
+        fires: 'words',
+        'next runs': 'nextRuns',
+        'guard lets it fire': 'guard.pass',
+        'the guard took': 'guard.durationMs',
+      },
+      examples: ['trigger:=\'{"kind":"schedule","cron":"0 3 * * *"}\''],
+    },
+    pending: {
+      call: 'GET /automations/pending',
+      rows: 'approvals',
+      columns: {
+        id: 'id',
+        automation: 'automationId',
+        since: 'createdAt',
+        why: 'reason',
+        payload: { field: 'payload' },
+      },
+      none: 'no wakes wait for a yes',
+    },
+    approve: {
+      call: 'POST /automations/pending/{id}/approve',
+      ids: { id: 'pending' },
+      done: 'released {id}: {sandbox} attach {conversationId} follows it',
+    },
+    reject: { call: 'POST /automations/pending/{id}/reject', ids: { id: 'pending' }, done: 'threw {id} away' },
+    catalog: {
+      call: 'GET /automations/catalog',
+      columns: {
+        'events of the workspace': 'workspaceEvents.value',
+        sources: { field: 'sources.provider', none: 'none' },
+        templates: { field: 'templates.id', none: 'none' },
+      },
+    },
+    'token-reveal': {
+      call: 'GET /automations/{id}/token',
+      columns: { address: 'url', token: 'token', made: 'createdAt' },
+    },
+    'token-rotate': {
+      call: 'POST /automations/{id}/token/rotate',
+      done: 'made a new token for {id}; the old one stopped working',
+      columns: { address: 'url', token: 'token' },
+    },
+  },
+}

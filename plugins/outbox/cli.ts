@@ -1,0 +1,34 @@
+import type { CliTable } from '../../sdk/cli-table.js'
+import type { OutboxCalls } from './contract.js'
+
+/** The verbs of the group. */
+export const cli: CliTable<OutboxCalls> = {
+  bare: 'list',
+  hidden: ['GET /p/{slot}/{path}'],
+  verbs: {
+    list: {
+      call: 'GET /public',
+      args: [],
+      rows: 'files',
+      columns: {
+        path: 'path',
+        size: { field: 'size', as: 'size' },
+        published: 'publishedAt',
+        by: 'publishedBy',
+        opened: 'opened',
+        address: { field: 'url', most: 200 },
+      },
+      none: 'nothing is published',
+    },
+    publish: {
+      call: 'POST /public/publish',
+      args: ['path', 'as'],
+      flags: { expiresAt: { name: 'expires', help: 'until when, such as 7d' } },
+      done: 'published {path}: {url}',
+      columns: { files: 'files', size: 'bytes', 'left out': 'blocked.path' },
+      examples: ['docs/report report'],
+    },
+    unpublish: { call: 'POST /public/unpublish', args: ['path'], done: 'withdrew {path}' },
+    rotate: { call: 'POST /public/rotate', done: 'the outbox has a new address; the old ones answer nothing: {url}' },
+  },
+}

@@ -1,0 +1,37 @@
+import type { CliTable } from '../../sdk/cli-table.js'
+import type { DefinedProviderCalls } from './contract.js'
+
+/** The verbs of the group. */
+export const cli: CliTable<DefinedProviderCalls> = {
+  bare: 'list',
+  verbs: {
+    list: {
+      call: 'GET /providers',
+      rows: 'providers',
+      columns: {
+        provider: 'id',
+        label: 'label',
+        accounts: 'accounts',
+        ready: { field: 'ready', words: { true: 'ready', 'no-account': 'connect an account' } },
+        'default model': 'default',
+        detail: 'detail',
+      },
+      none: 'no providers',
+      more: { problems: 'problems.message' },
+    },
+    models: {
+      call: 'GET /providers/{provider}/models',
+      rows: 'models',
+      columns: { model: 'id', label: 'label', window: 'contextWindow', efforts: 'efforts', can: 'badges' },
+      none: 'no models',
+      examples: ['anthropic'],
+    },
+    choices: {
+      call: 'GET /providers/models',
+      args: [],
+      rows: 'choices',
+      columns: { provider: 'provider', model: 'model.id', ready: 'ready', why: 'reason' },
+      none: 'no models',
+    },
+  },
+}

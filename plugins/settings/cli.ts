@@ -1,0 +1,52 @@
+import type { CliTable } from '../../sdk/cli-table.js'
+import type { SettingsCalls } from './contract.js'
+
+/** The verbs of the group. */
+export const cli: CliTable<SettingsCalls> = {
+  bare: 'get',
+  verbs: {
+    get: { call: 'GET /settings' },
+    set: { call: 'POST /settings', args: [], done: 'saved the settings', examples: ['--agent-retention-days 7'] },
+    patch: {
+      call: 'POST /settings/patch',
+      args: [],
+      done: 'changed the settings',
+      examples: ['set:=\'{"subagentDepth":4}\'', '--unset subagentDepth'],
+    },
+    schema: {
+      call: 'GET /settings/schema',
+      rows: 'fields',
+      columns: {
+        key: 'key',
+        type: 'type',
+        default: 'default',
+        changed: 'changed',
+        'what it does': { field: 'title', most: 80 },
+      },
+      none: 'no settings',
+    },
+    models: {
+      call: 'GET /settings/models',
+      rows: 'roles',
+      columns: { job: 'role', from: 'from', models: 'resolved.model', usable: 'resolved.usable' },
+      none: 'no automatic jobs',
+    },
+    firings: {
+      call: 'GET /settings/rule-firings',
+      rows: '',
+      columns: { rule: 'id', when: 'at', times: 'count', outcome: 'outcome' },
+      none: 'no rule did anything yet',
+    },
+    'test-rules': {
+      call: 'POST /settings/rules/test',
+      args: ['moment'],
+      columns: { 'would act': { field: 'matched.id', none: 'none' } },
+      lists: { 'would not act': { rows: 'skipped', columns: { rule: 'id', why: 'why' } } },
+    },
+    'builtin-prompt': {
+      call: 'GET /settings/system-prompt/{base}',
+      columns: { version: 'version', text: 'text' },
+      examples: ['core'],
+    },
+  },
+}

@@ -1,0 +1,76 @@
+/** How a value is shown; by default its field's name says so: `…At` is a time, `…Usd` money, `…Bytes` a size. */
+export type CliForm = 'text' | 'time' | 'money' | 'size' | 'duration' | 'seconds' | 'percent' | 'number'
+
+/** One value of an answer, as people read it. */
+export interface CliColumn {
+  /** Its field; `a.b` is a field of a field, `a.length` the length of a list. The first one with a value counts. */
+  readonly field: string | readonly string[]
+  readonly as?: CliForm
+  /** What stands for a value, such as `waits for you` for `open`. */
+  readonly words?: { readonly [value: string]: string }
+  /** What stands for no value. */
+  readonly none?: string
+  /** The most characters; default: 60 in a table. */
+  readonly most?: number
+}
+
+/** Values by title; a text is the field alone, a list the first of its fields that has a value. */
+export interface CliColumns {
+  readonly [title: string]: string | readonly string[] | CliColumn
+}
+
+/** A flag whose name, value or meaning differs from the field that it sets. */
+export interface CliFlag {
+  /** Its name without dashes; default: the field's. */
+  readonly name?: string
+  /** The placeholder of its value. */
+  readonly value?: string
+  readonly help?: string
+  /** Makes the field's value of the flag's text. */
+  readonly of?: (text: string) => unknown
+}
+
+/** Fields of an input, by name. */
+export interface CliInput {
+  readonly [field: string]: unknown
+}
+
+/** One verb of a group: a call, and how people give it its input and read its answer. */
+export interface CliVerb<Call extends string = string> {
+  /** Method and path. */
+  readonly call: Call
+  /** The fields that are given by their place, at most two; all others are flags. Default: the parts of the path. */
+  readonly args?: readonly [] | readonly [string] | readonly [string, string]
+  readonly flags?: { readonly [field: string]: CliFlag }
+  /** Adds what nobody gave. */
+  readonly fill?: (input: CliInput) => CliInput
+  /** Which verb of the group lists the values of a field, for completion; default: what the bare group lists. */
+  readonly ids?: { readonly [field: string]: string }
+  /** The field of the answer that is the list to show; empty: the answer itself. Default: the answer is one thing. */
+  readonly rows?: string
+  /** The columns of the list; of one thing its lines. */
+  readonly columns?: CliColumns
+  /** Lines below a list, about the whole answer. */
+  readonly more?: CliColumns
+  /** Lists of one thing, each below its title. */
+  readonly lists?: { readonly [title: string]: { readonly rows: string; readonly columns: CliColumns } }
+  /** What is said of an empty list. `{sandbox}` is the command itself. */
+  readonly none?: string
+  /**
+   * What a change has done: `removed {id}`, with fields of input and answer; `{on?switched on:switched off}` chooses.
+   */
+  readonly done?: string
+  /** What is said of each event of a stream, by its `kind`; others are shown as JSON. */
+  readonly events?: { readonly [kind: string]: string }
+  /** Example commands after the group's name; the first is shown first. */
+  readonly examples?: readonly string[]
+}
+
+/** The verbs of a group, beside its contract. Calls without a verb here are commands under their own name. */
+export interface CliTable<Calls = { readonly [call: string]: unknown }> {
+  /** What the group's name alone does: the name of a verb that lists. */
+  readonly bare: string
+  readonly verbs: { readonly [name: string]: CliVerb<Extract<keyof Calls, string>> }
+  /** Calls for programs, which help and completion leave out. */
+  readonly hidden?: readonly Extract<keyof Calls, string>[]
+}
