@@ -6,7 +6,7 @@ import { hello } from '../../data/live.js'
 import { fragmentOf } from '../../data/route.js'
 import { CheckField, ChoiceField, TextField, useSettled } from '../../ui/fields.js'
 import { countText, visibleName, visibleText } from '../../ui/format.js'
-import { VirtualList } from '../../ui/list.js'
+import { VirtualList } from '../../ui/lists/list.js'
 import { Bones } from '../../ui/page.js'
 
 const MODES = [

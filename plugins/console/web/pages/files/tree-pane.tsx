@@ -3,7 +3,7 @@ import type { FileTree } from '../../data/files/file-tree.js'
 import { nameOfPath, type TreeRow } from '../../data/files/tree-rows.js'
 import { fragmentOf } from '../../data/route.js'
 import { countText, sizeTextOf, visibleName } from '../../ui/format.js'
-import { VirtualList } from '../../ui/list.js'
+import { VirtualList } from '../../ui/lists/list.js'
 import { Bones } from '../../ui/page.js'
 
 interface RowProps {

@@ -144,8 +144,9 @@ export const CommitPane = ({ repo, sha, path, maintains }: CommitPaneProps) => {
             commit && (
               <>
                 <p class="quiet small">
-                  <Copyable text={commit.sha} what="the commit" /> · {visibleText(`${commit.author} <${commit.email}>`)}{' '}
-                  · {momentOf(commit.at)}
+                  <Copyable text={commit.sha} what="the commit" />
+                  {` · ${visibleText(`${commit.author} <${commit.email}>`)} · `}
+                  {momentOf(commit.at)}
                   {commit.parents.map(parent => (
                     <span key={parent}>
                       {' '}

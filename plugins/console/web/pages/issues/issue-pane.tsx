@@ -3,7 +3,7 @@ import type { Issue, IssueEvent, IssueException, StackFrame } from '../../../../
 import { askDaemon } from '../../data/api.js'
 import { fragmentOf } from '../../data/route.js'
 import { agoOf, countText, momentOf, visibleName, visibleText } from '../../ui/format.js'
-import { MoreRow, useFurther } from '../../ui/more.js'
+import { MoreRow, useFurther } from '../../ui/lists/more.js'
 import { Loaded } from '../../ui/page.js'
 import { Pairs } from '../../ui/pairs.js'
 import { useQuery } from '../../ui/query.js'

@@ -8,7 +8,7 @@ import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { CheckField, ChoiceField, TextField, useSettled } from '../../ui/fields.js'
 import { momentOf, visibleName, visibleText } from '../../ui/format.js'
-import { VirtualList } from '../../ui/list.js'
+import { VirtualList } from '../../ui/lists/list.js'
 import { FaultLine } from '../../ui/page.js'
 
 const LEVELS = [

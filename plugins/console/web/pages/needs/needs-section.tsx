@@ -1,5 +1,5 @@
 import { askDaemon } from '../../data/api.js'
-import { useCounted, type CountedProps } from '../../ui/counted.js'
+import { useCounted, type CountedProps } from '../../ui/lists/counted.js'
 import { Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { NeedList } from './need-list.js'

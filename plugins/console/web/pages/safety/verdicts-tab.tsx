@@ -6,7 +6,7 @@ import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { agoOf, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
-import { MoreRow, useFurther } from '../../ui/more.js'
+import { MoreRow, useFurther } from '../../ui/lists/more.js'
 import { useQuery } from '../../ui/query.js'
 import { VERDICTS } from './words.js'
 

@@ -2,7 +2,7 @@ import { askDaemon } from '../../data/api.js'
 import { fragmentOf } from '../../data/route.js'
 import { momentOf, visibleName } from '../../ui/format.js'
 import { Item, Loaded } from '../../ui/page.js'
-import { MoreRow, useFurther } from '../../ui/more.js'
+import { MoreRow, useFurther } from '../../ui/lists/more.js'
 import { useQuery } from '../../ui/query.js'
 
 const LANES = {

@@ -4,7 +4,10 @@ const STEPS: { readonly [key: string]: number } = {
 }
 const SCROLLERS = '.list-box, .page-body, .scrolls, .side-list'
 
-/** Whether the keys of this element scroll nothing by themselves: nothing has the focus, or a field without more lines. */
+/**
+ * Whether the keys of this element scroll nothing by themselves: nothing has the focus, or a field without more
+ * lines.
+ */
 const isIdle = (target: Element, key: string): boolean =>
   target.matches('body, .page')
   || (target.matches('textarea') && key.startsWith('Page') && target.scrollHeight <= target.clientHeight)

@@ -5,7 +5,7 @@ import { goTo, place } from '../../data/route.js'
 import { person, signOut } from '../../data/session/session.js'
 import { chooseTheme } from '../../data/theme.js'
 import { reaches } from '../../pages/registry.js'
-import { moveRow, usePart } from '../rows.js'
+import { moveRow, usePart } from '../lists/rows.js'
 import { listedPages } from '../visible.js'
 import { isWide } from '../wide.js'
 

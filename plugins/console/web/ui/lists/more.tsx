@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals'
-import type { ActionState } from './action.js'
-import { useAction } from './action.js'
-import { ActionButton } from './action-button.js'
-import { FaultLine } from './page.js'
+import type { ActionState } from '../action.js'
+import { useAction } from '../action.js'
+import { ActionButton } from '../action-button.js'
+import { FaultLine } from '../page.js'
 
 /** A page of a list: its rows, and where the next one begins, if there is one. */
 export interface ListPage<T, C> {

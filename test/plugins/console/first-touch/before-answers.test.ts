@@ -2,11 +2,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page, Route } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { until, withChromium } from '../../support/browser/browser.js'
-import { launchBrowser, ownerBrowser } from '../../support/browser/console.js'
-import { project } from '../../support/browser/page.js'
-import { daemonWith, root } from '../../support/daemon.js'
-import { framesOf, runTurn } from '../../support/turns.js'
+import { until, withChromium } from '../../../support/browser/browser.js'
+import { launchBrowser, ownerBrowser } from '../../../support/browser/console.js'
+import { project } from '../../../support/browser/page.js'
+import { daemonWith, root } from '../../../support/daemon.js'
+import { framesOf, runTurn } from '../../../support/turns.js'
 
 const registry = readFileSync(join(project, 'plugins/console/web/pages/registry.ts'), 'utf8')
 const NAMES = [...registry.matchAll(/^ {4}name: '([^']+)'/gm)].map(([, name]) => name!).filter(name => name !== 'x')

@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import t from 'tap'
-import { project } from '../../support/browser/page.js'
+import { project } from '../../../support/browser/page.js'
 
 const WEB = join(project, 'plugins/console/web')
 const read = (file: string): string => readFileSync(join(WEB, file), 'utf8')

@@ -1,9 +1,9 @@
 import type { CDPSession, Page } from 'playwright-core'
 import t from 'tap'
-import { until, withChromium } from '../../support/browser/browser.js'
-import { browserWithBars, CONSOLE_GROUPS, goTo, loginLink, openTab } from '../../support/browser/console.js'
-import { daemonWith } from '../../support/daemon.js'
-import { runTurn } from '../../support/turns.js'
+import { until, withChromium } from '../../../support/browser/browser.js'
+import { browserWithBars, CONSOLE_GROUPS, goTo, loginLink, openTab } from '../../../support/browser/console.js'
+import { daemonWith } from '../../../support/daemon.js'
+import { runTurn } from '../../../support/turns.js'
 
 const LIST = `document.querySelector('.transcript')`
 /** The middle of the transcript on both sizes. */

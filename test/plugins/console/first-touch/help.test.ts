@@ -1,11 +1,11 @@
 import { globSync, readFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import t from 'tap'
-import { guidePlace, headingAnchor } from '../../../plugins/console/web/data/guide-links.js'
-import { withChromium } from '../../support/browser/browser.js'
-import { CONSOLE_GROUPS, endJourney, goTo, launchBrowser, ownerTab } from '../../support/browser/console.js'
-import { project } from '../../support/browser/page.js'
-import { daemonWith } from '../../support/daemon.js'
+import { guidePlace, headingAnchor } from '../../../../plugins/console/web/data/guide-links.js'
+import { withChromium } from '../../../support/browser/browser.js'
+import { CONSOLE_GROUPS, endJourney, goTo, launchBrowser, ownerTab } from '../../../support/browser/console.js'
+import { project } from '../../../support/browser/page.js'
+import { daemonWith } from '../../../support/daemon.js'
 
 const GUIDES = globSync('plugins/*/README.md', { cwd: project })
   .sort()

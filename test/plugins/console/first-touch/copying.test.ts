@@ -2,11 +2,11 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { withChromium } from '../../support/browser/browser.js'
-import { endJourney, goTo, launchBrowser, ownerBrowser } from '../../support/browser/console.js'
-import { project } from '../../support/browser/page.js'
-import { daemonWith } from '../../support/daemon.js'
-import { framesOf, runTurn } from '../../support/turns.js'
+import { withChromium } from '../../../support/browser/browser.js'
+import { endJourney, goTo, launchBrowser, ownerBrowser } from '../../../support/browser/console.js'
+import { project } from '../../../support/browser/page.js'
+import { daemonWith } from '../../../support/daemon.js'
+import { framesOf, runTurn } from '../../../support/turns.js'
 
 const WEB = join(project, 'plugins/console/web')
 
