@@ -9,6 +9,7 @@ import type { PluginManifest } from './manifest.js'
 import { activateApart } from './process.js'
 import type { KernelServices, Registration } from './services.js'
 import type { Waits } from './waits.js'
+import { ignored } from '../sdk/ignored.js'
 
 /** How long a group may take to start, in ms. */
 const DEADLINE = 20_000
@@ -69,7 +70,7 @@ export class Group {
   /** Waits for a start in progress, then stops the group for good. */
   async stop(ms: number): Promise<void> {
     this.#closed = true
-    await this.#starting?.catch(() => {})
+    await this.#starting?.catch(ignored('whoever started it got the failure'))
     this.#deps.kernel.events.close(this.manifest.name)
     await this.#end?.(ms)
     this.#end = undefined

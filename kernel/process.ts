@@ -9,6 +9,7 @@ import type { PluginManifest } from './manifest.js'
 import { principalOf } from './permissions.js'
 import { lastWork, type EndGroup } from './activation.js'
 import { PluginLink, type KernelServices, type Registration } from './services.js'
+import { ignored } from '../sdk/ignored.js'
 
 /**
  * Activates a group in a separate process, with the same link as a group in this process. Calls `lost` when that
@@ -43,7 +44,7 @@ export const activateApart = async (
   })
   return async ms => {
     await lastWork(kernel, name, into, ms)
-    await peer.request('plugin.stop', {}, { context: KERNEL }).catch(() => {})
+    await peer.request('plugin.stop', {}, { context: KERNEL }).catch(ignored('its process may have ended'))
     child.disconnect()
     const late = setTimeout(() => child.kill('SIGKILL'), 2_000)
     await gone

@@ -1,4 +1,5 @@
 import { refuse } from '../sdk/refusal.js'
+import { ignored } from '../sdk/ignored.js'
 
 /** Records which groups wait for others to start, so that a cycle is refused instead of deadlocking. */
 export class Waits {
@@ -19,7 +20,7 @@ export class Waits {
     const mine = by === undefined ? undefined : this.#waiting.get(by)
     if (!mine) return start
     if (this.#needs(group, by!)) {
-      void start.catch(() => {})
+      void start.catch(ignored('whoever waits for it gets the failure'))
       refuse('unavailable', `${group} is not started yet, and needs ${by} to start`)
     }
     mine.add(group)

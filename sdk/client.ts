@@ -198,7 +198,9 @@ const rebuilt = (text: string): Refusal | undefined => {
   try {
     const body = JSON.parse(text) as RefusalBody
     if (typeof body.message === 'string' && Object.hasOwn(STATUS, body.reason)) return Refusal.parse(body)
-  } catch {}
+  } catch {
+    // Not an answer of a daemon: its status says what it is.
+  }
   return undefined
 }
 

@@ -1,3 +1,4 @@
+import { ignored } from './ignored.js'
 /**
  * One server-sent event (HTML standard, section 9.2). `id` is the last id of the stream so far, empty if there was
  * none.
@@ -110,7 +111,7 @@ export async function* readEvents(
       yield* parser.push(value)
     }
   } finally {
-    await reader.cancel().catch(() => {})
+    await reader.cancel().catch(ignored('the stream has ended already'))
   }
 }
 

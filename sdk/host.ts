@@ -3,6 +3,7 @@ import type { Api, Events, Points } from './api.js'
 import type { Args, Call, Context, Contract, Input, Position, Reply } from './contract.js'
 import { explainInput } from './explain.js'
 import { Refusal, refuse } from './refusal.js'
+import { ignored } from './ignored.js'
 
 /** Documents by key, as JSON values. A write is durable when it returns. */
 export interface Store {
@@ -250,7 +251,7 @@ export const createHost = (id: string, place: Place, link: Link): { host: Host; 
   const send = (call: string, input: object) =>
     void ask(call, input).catch(error => host.log.error(`${call} failed`, { error: String(error) }))
   const log = (level: keyof Log) => (message: string, fields?: object) =>
-    void link.request('host.log', { level, message, fields }).catch(() => {})
+    void link.request('host.log', { level, message, fields }).catch(ignored('the connection to the daemon has ended'))
 
   const host: Host = {
     id,

@@ -18,6 +18,7 @@ export type {
 } from './contract.js'
 export { explain } from './explain.js'
 export type { Activate, Files, Host, Journals, Log, ModelSettings, Place, Store, WallGrants } from './host.js'
+export { ignored, warned } from './ignored.js'
 export { accessTo, allows, commonReach, covers, isWithin, leads, pathOfRepo, reachOf } from './reach.js'
 export type { Access, Cover, Reach, ReachFolder } from './reach.js'
 export { Refusal, refuse } from './refusal.js'

@@ -1,3 +1,4 @@
+import { ignored } from '../../sdk/ignored.js'
 const EVERY = 60_000
 
 /** When and from where something was last used. */
@@ -34,6 +35,6 @@ export class LastUse {
     if (!this.#timer) return
     clearTimeout(this.#timer)
     this.#timer = undefined
-    await this.#save().catch(() => {})
+    await this.#save().catch(ignored('only the time of the last use is lost'))
   }
 }

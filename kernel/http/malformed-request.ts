@@ -1,5 +1,6 @@
 import type { Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { ignored } from '../../sdk/ignored.js'
 
 /** Parser error codes of Node, with the status and message to answer. */
 const KNOWN: { readonly [code: string]: readonly [status: number, message: string] } = {
@@ -35,7 +36,7 @@ export const answerMalformedRequest = (server: Server, head: (status: number, by
   })
   server.on('connect', (_, socket) =>
     last(
-      socket.on('error', () => {}),
+      socket.on('error', ignored('its close follows')),
       405,
       'this sandbox is not a proxy and does not take the method CONNECT',
     ),

@@ -11,6 +11,7 @@ import { Refusal } from '../../sdk/refusal.js'
 import type { Sink } from '../streams/watcher.js'
 import type { Lines } from './head-lines.js'
 import type { KernelServices } from '../services.js'
+import { ignored } from '../../sdk/ignored.js'
 
 /** What an answer is written with. */
 export interface HttpReply {
@@ -126,7 +127,7 @@ export const sendStream = async (context: StreamReply, events: AsyncIterable<unk
   const iterator = events[Symbol.asyncIterator]()
   let next = iterator.next()
   try {
-    await Promise.race([next, delay(HEAD_WAIT, undefined, { signal, ref: false }).catch(() => {})])
+    await Promise.race([next, delay(HEAD_WAIT, undefined, { signal, ref: false }).catch(ignored('the request ended'))])
     begin(context)
     for (;;) {
       const { value, done } = await withHeartbeat(res, next)

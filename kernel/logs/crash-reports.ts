@@ -132,11 +132,13 @@ export class CrashReports {
       rmSync(join(this.#folder, name), { force: true })
   }
 
-  /** Ignores errors: failing to write a report must not cause another crash. */
+  /** Failing to write a report must not cause another crash. */
   #attempt(work: () => void): void {
     try {
       work()
-    } catch {}
+    } catch {
+      // The crash itself is reported.
+    }
   }
 }
 

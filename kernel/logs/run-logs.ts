@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { CrashReports } from './crash-reports.js'
 import { logHead } from '../../sdk/log-line.js'
 import { RotatingFile } from '../../sdk/node/logs/rotating-file.js'
+import { ignored } from '../../sdk/ignored.js'
 
 /**
  * The logs of one run of the daemon, below a folder: one file with all lines, one for each group, and crash reports.
@@ -36,7 +37,8 @@ export class RunLogs {
       this.#crashes.write(what, error)
     }
     // Once nobody reads the output, each line fails, and a report of that would be the next line.
-    for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+    for (const stream of [process.stdout, process.stderr])
+      stream.on('error', ignored('nobody reads what is printed any more'))
     process.on('unhandledRejection', report('unhandled promise rejection'))
     process.on('uncaughtException', report('uncaught exception'))
   }

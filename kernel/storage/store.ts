@@ -5,6 +5,7 @@ import type { Store } from '../../sdk/host.js'
 import { writeFailure } from '../../sdk/node/files/disk.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { refuse } from '../../sdk/refusal.js'
+import { ignored } from '../../sdk/ignored.js'
 
 const ADAPTERS = new Map([
   ['redis', '@keyv/redis'],
@@ -155,8 +156,7 @@ const openTable = async (file: string, name: string): Promise<Table> => {
   // Created here with mode 600; the driver would create it readable for all users.
   if (file !== MEMORY) closeSync(openSync(file, 'a', 0o600))
   const sqlite = new KeyvSqlite({ uri: `sqlite://${file}`, table: name, busyTimeout: BUSY_MS, iterationLimit: PAGE })
-  // Callers receive the error; an 'error' event without a listener would end the process.
-  sqlite.on('error', () => {})
+  sqlite.on('error', ignored('callers get it; without a listener it would end the process'))
   await sqlite.query('pragma journal_mode=wal')
   await sqlite.query('pragma synchronous=normal')
   const keyv = new Keyv({

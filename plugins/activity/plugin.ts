@@ -1,4 +1,4 @@
-import { type Contract, type Context, type Host, refuse } from '../../sdk/index.js'
+import { type Contract, type Context, type Host, refuse, warned } from '../../sdk/index.js'
 import { Caps } from './caps.js'
 import { activity, type ActivityInput, type ActivityCalls } from './contract.js'
 import { examples } from './examples.js'
@@ -38,7 +38,8 @@ export const activate = async (host: Host): Promise<void> => {
 
   const record = async (told: ActivityInput, { caller }: Pick<Context, 'caller'>) => {
     const facts = factsOf(told, caller)
-    for (const counted of caps.due('daily')) void recorder.record(counted).catch(() => {})
+    for (const counted of caps.due('daily'))
+      void recorder.record(counted).catch(warned(host, 'recording what was counted'))
     const source = Caps.sourceOf(told, caller)
     if (source !== undefined && !caps.admits(source, facts))
       return { id: '', seq: recorder.head.seq, at: recorder.head.at }
@@ -63,7 +64,8 @@ export const activate = async (host: Host): Promise<void> => {
   })
 
   host.stopping(async () => {
-    for (const counted of caps.due('now')) await recorder.record(counted).catch(() => {})
+    for (const counted of caps.due('now'))
+      await recorder.record(counted).catch(warned(host, 'recording what was counted'))
     await keeping
     await recorder.idle()
     await Promise.all([days.close(), kept.close()])

@@ -4,6 +4,7 @@ import type { ActivityChain } from './contract.js'
 import type { Facts } from './entry.js'
 import { recordEntryOf, type Recorder } from './record.js'
 import { segmentLines, type Segments } from './segments.js'
+import { ignored } from '../../sdk/index.js'
 
 /** An entry that the chain after it stands on. */
 export interface ChainAnchor extends Pick<ChainLink, 'seq' | 'hash'> {
@@ -39,7 +40,9 @@ export class MarkFile {
 
   change(change: VerifiedMarks): Promise<void> {
     this.#marks = { ...this.#marks, ...change }
-    const written = this.#writing.catch(() => {}).then(() => this.#files.write('chain', this.#marks))
+    const written = this.#writing
+      .catch(ignored('the step before told its own caller'))
+      .then(() => this.#files.write('chain', this.#marks))
     this.#writing = written
     return written
   }

@@ -1,4 +1,4 @@
-import { covers, refuse, type Contract, type Host, type Ok } from '../../sdk/index.js'
+import { covers, refuse, type Contract, type Host, type Ok, ignored } from '../../sdk/index.js'
 import { requireBranch } from '../../sdk/node/access/conversation-branch.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import type { AccessView } from '../../sdk/node/access/access-view.js'
@@ -258,11 +258,10 @@ export const activate = async (host: Host): Promise<void> => {
     host.emit('agent.archived', { agentId: id })
   })
   host.on('turn.settled', ({ conversationId: id, run, taken }) => {
-    // The conversation may have been deleted.
     void host
       .call('agent.conversation', { id })
       .then(state => (taken && state.conversation.lastRun === run ? notes.noteCommitted(id, run) : notes.commit(state)))
-      .catch(() => {})
+      .catch(ignored('the conversation may have been deleted'))
   })
   new Retention({ host, archive, now: Date.now }).begin()
   host.stopping(async () => {

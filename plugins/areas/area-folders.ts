@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ReachFolder } from '../../sdk/index.js'
 import type { StoredArea } from './area-file.js'
 import { grantedFolders } from './folders.js'
+import { ignored } from '../../sdk/index.js'
 
 /** Dependencies of `AreaFolders`. */
 export interface AreaFoldersDeps {
@@ -74,7 +75,7 @@ export class AreaFolders {
     const { failed, signal } = this.#deps
     let pause = PAUSE.least
     while (this.#answered.size > 0 && !signal.aborted) {
-      await delay(pause, undefined, { signal, ref: false }).catch(() => {})
+      await delay(pause, undefined, { signal, ref: false }).catch(ignored('the wait was cut short'))
       if (signal.aborted) break
       const began = performance.now()
       await this.look().catch(failed)

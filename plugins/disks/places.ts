@@ -1,6 +1,6 @@
 import { mkdir, realpath, rm, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuse, type Place } from '../../sdk/index.js'
+import { refuse, type Place, ignored } from '../../sdk/index.js'
 import { codeOf } from '../../sdk/node/files/paths.js'
 import { davfsCacheOf } from './carriers/mount-programs.js'
 
@@ -56,7 +56,7 @@ export class DiskPlaces {
 
   /** Removes the folder of a share that is not mounted; one that is not empty stays. */
   async removeFolder(id: string): Promise<void> {
-    await rmdir(await this.mountPoint(id)).catch(() => {})
+    await rmdir(await this.mountPoint(id)).catch(ignored('a folder with files stays'))
   }
 
   /** Removes what carriers cached of a share. */

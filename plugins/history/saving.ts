@@ -1,6 +1,7 @@
 import type { Host } from '../../sdk/index.js'
 import type { SavedPoints } from './saved-points.js'
 import type { Restoring } from './restoring.js'
+import { ignored } from '../../sdk/index.js'
 
 const INTERVAL_MS = 60_000
 /** A pass that took a second makes the next one wait for 20: at most 5 % of one core. */
@@ -25,7 +26,7 @@ export const keepSaving = (host: Host, saved: SavedPoints, restoring: Restoring)
           return 0
         })
         .then(took => host.signal.aborted || later(Math.max(INTERVAL_MS, SHARE * took)))
-        .catch(() => {})
+        .catch(ignored('the failure is logged'))
     }, ms)
     timer.unref()
     host.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })

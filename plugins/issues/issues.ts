@@ -1,4 +1,4 @@
-import { refuse, type Host } from '../../sdk/index.js'
+import { refuse, type Host, ignored } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { changeState, countEvent, countReported, newIssue, type EventEffect } from './apply.js'
@@ -117,11 +117,12 @@ export class Issues {
     } finally {
       this.#arriving.delete(key)
     }
-    if (this.#pendingBytes > EARLY_STORE) void this.store().catch(() => {})
+    if (this.#pendingBytes > EARLY_STORE)
+      void this.store().catch(ignored('its events are in the log, and stored later'))
     if (this.#all.size > MOST_ISSUES + SPARE_ISSUES && !this.#isShrinking) {
       this.#isShrinking = true
       void this.sweep(Date.now())
-        .catch(() => {})
+        .catch(ignored('the next event sweeps again'))
         .finally(() => (this.#isShrinking = false))
     }
     return true

@@ -8,6 +8,7 @@ import type { LogLevel } from '../../sdk/log-line.js'
 import type { LogLine, LogRotated, LogSkipped } from './contract.js'
 import { isGrave, lineOf } from './line.js'
 import { readAt, utf8 } from './window.js'
+import { ignored } from '../../sdk/index.js'
 
 const LAST = 100
 const BACK = 1024 * 1024
@@ -94,7 +95,8 @@ export async function* follow(
 /** Offsets count from the beginning of the new file. */
 const ROTATED: Identified<LogRotated> = { 'event-id': '0', event: { kind: 'rotated' } }
 
-const wait = (signal: AbortSignal): Promise<void> => delay(LOOK, undefined, { signal }).catch(() => {})
+const wait = (signal: AbortSignal): Promise<void> =>
+  delay(LOOK, undefined, { signal }).catch(ignored('the wait was cut short'))
 
 /** The file that was begun when another of the same log was moved away. */
 const after = async (

@@ -1,4 +1,4 @@
-import { type Contract, type Caller, type Context, type Host, type Input, refuse } from '../../sdk/index.js'
+import { type Contract, type Caller, type Context, type Host, type Input, refuse, ignored } from '../../sdk/index.js'
 import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { Catalogue } from './catalogue.js'
 import { logs, type LogsCalls } from './contract.js'
@@ -99,5 +99,5 @@ const tellOfChanges = (host: Host, catalogue: Catalogue): void => {
     if (changed) await host.call('kernel.events.publish', { domain: 'logs' })
   }
   repeat(host, LOOK, 'listing the logs', look)
-  host.on('daemon.ready', () => void look().catch(() => {}))
+  host.on('daemon.ready', () => void look().catch(ignored('the next look lists them')))
 }

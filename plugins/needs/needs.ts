@@ -1,4 +1,4 @@
-import { refuse, Refusal, type Context, type Host } from '../../sdk/index.js'
+import { refuse, Refusal, type Context, type Host, warned } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { record } from '../../sdk/node/record/record.js'
@@ -256,7 +256,10 @@ export class Needs {
     const next = Math.min(...this.all.filter(isOpen).map(({ expiresAt = Infinity }) => expiresAt))
     if (next === Infinity || this.#host.signal.aborted) return
     const wait = Math.min(Math.max(0, next - Date.now()), LONGEST_TIMER)
-    this.#timer = setTimeout(() => void this.expire().catch(() => {}), wait).unref()
+    this.#timer = setTimeout(
+      () => void this.expire().catch(warned(this.#host, 'settling needs that expired')),
+      wait,
+    ).unref()
   }
 
   stop(): void {

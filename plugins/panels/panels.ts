@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { isWithin, refuse, type Context, type Host } from '../../sdk/index.js'
+import { isWithin, refuse, type Context, type Host, ignored } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { Kept } from '../../sdk/node/files/kept.js'
@@ -240,7 +240,9 @@ export class Panels {
 
   #publish(path: string): void {
     const host = this.#host
-    void host.call('kernel.events.publish', { domain: 'panels', key: nameOf(path), within: [path] }).catch(() => {})
+    void host
+      .call('kernel.events.publish', { domain: 'panels', key: nameOf(path), within: [path] })
+      .catch(ignored('clients read the state again when they connect'))
   }
 
   #forget(path: string): void {

@@ -1,4 +1,4 @@
-import { refuse, type Contract, type Host } from '../../sdk/index.js'
+import { refuse, type Contract, type Host, ignored } from '../../sdk/index.js'
 import { ownProgram } from '../../sdk/node/programs/run.js'
 import { record } from '../../sdk/node/record/record.js'
 import { portsContract, type PortsCalls } from './contract.js'
@@ -28,7 +28,10 @@ export const activate = async (host: Host): Promise<void> => {
   const store = new PreviewStore(host.files)
   await store.load()
   const scan = new PortScan(host, machine)
-  const changed = () => void call('kernel.events.publish', { domain: 'ports' }).catch(() => {})
+  const changed = () =>
+    void call('kernel.events.publish', { domain: 'ports' }).catch(
+      ignored('clients read the state again when they connect'),
+    )
   const previews = new Previews({ host, store, scan, forwards: () => forwards, labels: () => labels })
   const labels = new Labels({
     store,

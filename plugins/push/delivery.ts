@@ -8,6 +8,7 @@ import type { RelayChannel, WebPushChannel } from './contract.js'
 import type { PushDevice } from './devices.js'
 import type { VapidKeys } from './key-pair.js'
 import type { DeviceNotification } from './notification.js'
+import { ignored } from '../../sdk/index.js'
 
 /** What became of one request: `taken`, `gone` for an address that can never be reached again, or why it failed. */
 export type DeliveryEnd = 'taken' | 'gone' | { readonly failed: string }
@@ -57,7 +58,7 @@ export class PushDelivery {
         log.warn('a notification was not delivered', { to: hostOf(device), why: end.failed })
         return end
       }
-      await pause(wait, undefined, { signal, ref: false }).catch(() => {})
+      await pause(wait, undefined, { signal, ref: false }).catch(ignored('the wait was cut short'))
     }
     return { failed: 'the sandbox stops' }
   }

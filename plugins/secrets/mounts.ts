@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { chmod, lstat, mkdir, rename, rm, rmdir, statfs, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { refuse } from '../../sdk/index.js'
+import { refuse, ignored } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { codeOf } from '../../sdk/node/files/paths.js'
 import { isBound } from './binding.js'
@@ -26,7 +26,10 @@ export class SecretMounts {
 
   /** Removes what a daemon before left. */
   async sweep(): Promise<void> {
-    for (const place of PLACES()) await rm(join(place, this.#own), { recursive: true, force: true }).catch(() => {})
+    for (const place of PLACES())
+      await rm(join(place, this.#own), { recursive: true, force: true }).catch(
+        ignored('a folder of another user is not ours to remove'),
+      )
   }
 
   /**
@@ -94,7 +97,7 @@ export class SecretMounts {
 /** Removes a file, and with the last field of a connection its folder. */
 const removeFile = async (folder: string, name: string): Promise<void> => {
   await rm(join(folder, name), { force: true })
-  if (name.includes('/')) await rmdir(dirname(join(folder, name))).catch(() => {})
+  if (name.includes('/')) await rmdir(dirname(join(folder, name))).catch(ignored('a folder with other files stays'))
 }
 
 const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 16)

@@ -1,7 +1,7 @@
 import { access, constants, mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { Refusal, refuse } from '../../sdk/index.js'
+import { Refusal, refuse, ignored } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { replaceFile, sweepTemporaries } from '../../sdk/node/files/disk.js'
@@ -238,7 +238,7 @@ export class SecretStore {
       this.#env = env
       this.#open = { head, key, content: await withEnv(content, env) }
     } catch (error) {
-      await this.#moves.undo(from).catch(() => {})
+      await this.#moves.undo(from).catch(ignored('the failure before it counts'))
       throw error
     }
     await this.#moves.finish(this.#open)

@@ -4,6 +4,7 @@ import { EnvFile } from './env/env-file.js'
 import { EnvTextError } from './env/env-text.js'
 import type { OpenStore, StoreDeps } from './open-store.js'
 import { openVault, readVault, type VaultContent, type VaultHead } from './vault/vault.js'
+import { ignored } from '../../sdk/index.js'
 
 type Head = Omit<VaultHead, 'check'>
 
@@ -76,7 +77,7 @@ export class StoreMoves {
     const { dotenv } = place
     if (dotenv !== undefined && dotenv !== now.head.dotenv) {
       const env = new EnvFile(this.#deps.workspace, dotenv)
-      await env.sweep().catch(() => {})
+      await env.sweep().catch(ignored('the next start sweeps it'))
       const stored = new Map(now.content.secrets.map(({ name, value }) => [name, value]))
       const values = await env.values()
       const drop = [...values].filter(

@@ -1,4 +1,4 @@
-import { refuse, type Log } from '../../../sdk/index.js'
+import { refuse, type Log, ignored } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { ProviderDefinition } from '../../providers/contract.js'
 import { OAuthRefusal, type OAuth } from '../sign-in/oauth.js'
@@ -52,9 +52,7 @@ export class Renewals {
   /** Renews what is due and held by nobody. */
   async tick(): Promise<void> {
     for (const account of this.#deps.accounts.all())
-      await this.fresh(account).catch(() => {
-        // The account says so, or it is tried again.
-      })
+      await this.fresh(account).catch(ignored('the account says so, or it is tried again'))
   }
 
   /** Forgets the failures of an account that was signed in again. */

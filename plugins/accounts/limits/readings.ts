@@ -5,6 +5,7 @@ import type { LimitWindow } from '../../agent/contract.js'
 import type { ProviderDefinition } from '../../providers/contract.js'
 import type { AskProvider } from '../provider-wire.js'
 import { liveWindows, readMoment, readWindows } from './reading.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** What reading limits needs of the group. */
 export interface ReadingDeps {
@@ -71,7 +72,10 @@ export class LimitReadings {
     if (due.length === 0) return
     const over = new AbortController()
     const measured = Promise.all(due.map(account => this.#measure(account)))
-    await Promise.race([measured, delay(waitMs, undefined, { ref: false, signal: over.signal }).catch(() => {})])
+    await Promise.race([
+      measured,
+      delay(waitMs, undefined, { ref: false, signal: over.signal }).catch(ignored('the wait was cut short')),
+    ])
     over.abort()
   }
 

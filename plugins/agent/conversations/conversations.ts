@@ -3,6 +3,7 @@ import { refuseUnknown } from '../../../sdk/node/access/conversation-reach.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { LazyDocuments } from '../../../sdk/node/files/lazy-documents.js'
 import type { Conversation } from '../contract.js'
+import { ignored, warned } from '../../../sdk/index.js'
 
 /** The remaining record of a conversation removed from the board: who may restore it. */
 interface Gone {
@@ -156,8 +157,9 @@ export class Conversations {
   open(conversation: Conversation): void {
     this.#live.set(conversation.id, conversation)
     this.#changed(conversation.id)
-    if (this.#gone.delete(conversation.id)) void this.#store.delete(GONE + conversation.id).catch(() => {})
-    void this.#save(conversation.id).catch(() => {})
+    if (this.#gone.delete(conversation.id))
+      void this.#store.delete(GONE + conversation.id).catch(warned({ log: this.#log }, 'storing a conversation'))
+    void this.#save(conversation.id).catch(warned({ log: this.#log }, 'storing a conversation'))
   }
 
   /** Changes a conversation; readers see the change at once, and it is stored when this resolves. */
@@ -178,7 +180,7 @@ export class Conversations {
       await this.update(id, patch)
     } catch (error) {
       const undone = Object.fromEntries(Object.keys(patch).map(key => [key, before?.[key as keyof Conversation]]))
-      void this.update(id, undone).catch(() => {})
+      void this.update(id, undone).catch(ignored('the caller gets the first failure'))
       throw error
     }
   }
@@ -222,7 +224,7 @@ export class Conversations {
     }
     this.#live.delete(id)
     this.#gone.set(id, gone)
-    await this.#writing.get(id)?.catch(() => {})
+    await this.#writing.get(id)?.catch(ignored('the step before told its own caller'))
     await this.#store.set(GONE + id, gone)
     failpoint('agent.erase.noted')
     await this.#store.delete(LIVE + id)

@@ -1,6 +1,6 @@
 import { readdir, rm, rmdir, stat } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
-import { Refusal } from '../../../sdk/index.js'
+import { Refusal, ignored } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { contains, inside } from '../../../sdk/node/files/paths.js'
 import type { Engine } from '../turn/engine.js'
@@ -91,8 +91,7 @@ export class RecordFiles {
       if (!contains(root, file) || file === root) return
       await rm(file, { force: true })
       const folder = dirname(file)
-      // A folder with other files stays.
-      if (folder !== root) await rmdir(folder).catch(() => {})
+      if (folder !== root) await rmdir(folder).catch(ignored('a folder with other files stays'))
     } catch (error) {
       if (!(error instanceof Refusal && error.reason === 'not-found')) throw error
     }

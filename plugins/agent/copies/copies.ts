@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { refuse, type Log } from '../../../sdk/index.js'
+import { refuse, type Log, ignored } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { isTemporary, sweepOld, sweepTemporary } from '../../../sdk/node/files/files.js'
 import { everyGitdir } from '../../../sdk/node/wall/gitdir.js'
@@ -333,7 +333,7 @@ export class Copies {
     if (sources.length === 0) noRepository()
     await this.#clear(id)
     const shared = dependenciesOf(this.#scan, sources, seen)
-    shared.catch(() => {})
+    shared.catch(ignored('whoever waits for it gets the failure'))
     // Recorded before the branch is created: the next start removes branches whose record has no conversation.
     await this.#branches.begin(id, sources)
     const made = (await this.#warm.adopt(id, sources)) ?? { repos: [], shown: [] }

@@ -6,6 +6,7 @@ import { contains } from '../../../sdk/node/files/paths.js'
 import { createGitdir } from './gitdir.js'
 import { branchTip } from './refs.js'
 import type { CopyRecord, CopyStore } from './copy-store.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** A tree as earlier versions made it: a linked working tree of the repository, with the name of its entry there. */
 interface EarlierEntry {
@@ -79,7 +80,7 @@ const entriesBelow = async (common: string, folder: string): Promise<{ place: st
 export const dropEntries = async (common: string, copy: string): Promise<void> => {
   const entries = await entriesBelow(common, copy)
   await Promise.all(entries.map(({ place }) => rm(place, { recursive: true, force: true })))
-  if (entries.length > 0) await rmdir(join(common, 'worktrees')).catch(() => {})
+  if (entries.length > 0) await rmdir(join(common, 'worktrees')).catch(ignored('a folder with other entries stays'))
 }
 
 /** Removes the entries that an earlier version made for copies that now have their own git dirs, or are deleted. */

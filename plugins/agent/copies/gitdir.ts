@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { readPlain } from '../../../sdk/node/files/files.js'
 import { inFolder } from '../../../sdk/node/files/in-folder.js'
 import { ownConfig } from '../../../sdk/node/wall/gitdir.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** Refs that belong to one checkout or to the daemon: a copy does not start with them. */
 const NOT_SHARED = ['refs/stash', 'refs/sandbox/', 'refs/bisect/', 'refs/worktree/', 'refs/rewritten/', 'refs/replace/']
@@ -137,7 +138,7 @@ const replace = async (path: string, text: string): Promise<void> => {
 const linkRef = async (gitdir: string, name: string, target: string): Promise<void> => {
   await solidFolders(gitdir, dirname(name))
   await mkdir(join(gitdir, dirname(name)), { recursive: true, mode: 0o700 })
-  await writeFile(join(gitdir, name), `ref: ${target}\n`, { flag: 'wx' }).catch(() => {})
+  await writeFile(join(gitdir, name), `ref: ${target}\n`, { flag: 'wx' }).catch(ignored('a ref that is there stays'))
 }
 
 /** Removes everything but folders on the way to a path: through a link the daemon would write elsewhere. */
@@ -210,7 +211,7 @@ export const dropOwnObjects = async (gitdir: string, common: string, ids: readon
           const isThere =
             taken.has(folder + name)
             || (await lstat(join(common, 'objects', folder, name)).catch(() => undefined))?.isFile()
-          if (isThere) await unlink(join(at, name)).catch(() => {})
+          if (isThere) await unlink(join(at, name)).catch(ignored('the next sweep removes it'))
         }
       }),
     ),

@@ -4,6 +4,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { dialListener, type KnownListener } from '../../../sdk/node/network/dial-listener.js'
 import type { ListeningSocket, Loopback } from '../../../sdk/node/network/socket-table.js'
 import { splice } from '../../../sdk/node/network/splice.js'
+import { ignored } from '../../../sdk/index.js'
 
 const MOST_CONNECTIONS = 512
 
@@ -69,7 +70,7 @@ export class Relays {
     const path = `/proc/${process.pid}/fd/${(await this.#folder).fd}/${++this.#made}`
     const sockets = new Set<Socket>()
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: true }, near => {
-      near.on('error', () => {})
+      near.on('error', ignored('its close follows'))
       if (sockets.size >= MOST_CONNECTIONS) return void near.destroy()
       sockets.add(near.once('close', () => sockets.delete(near)))
       this.#reach(id, known).then(

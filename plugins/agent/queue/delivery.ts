@@ -1,4 +1,4 @@
-import { refuse } from '../../../sdk/index.js'
+import { refuse, ignored } from '../../../sdk/index.js'
 import type { Caller } from '../../../sdk/index.js'
 import {
   accessToConversation,
@@ -83,8 +83,7 @@ export class MessageDelivery {
       if (known) return this.#again(known, input, sender.caller)
       const deciding = this.#deciding.get(messageId)
       if (!deciding) break
-      // A message that was refused leaves no trace: then this one is the first.
-      await deciding.catch(() => {})
+      await deciding.catch(ignored('a message that was refused leaves no trace: then this one is the first'))
     }
     const decided = this.#decide(input, messageId, sender)
     this.#deciding.set(messageId, decided)
@@ -304,7 +303,9 @@ export class MessageDelivery {
     const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }), ...lands }
     await durably(queue.accept({ row: said, said: { ...words, run: turn.run } }))
     await turn.say(words)
-    void conversations.update(conversationId, { lastBy: by, updatedAt: at }).catch(() => {})
+    void conversations
+      .update(conversationId, { lastBy: by, updatedAt: at })
+      .catch(ignored('the message itself is stored'))
     return answerOf(said)
   }
 

@@ -5,6 +5,7 @@ import type { QueuedMessage } from '../turn/frames/frames.js'
 import { AnswerLedger } from './answer-ledger.js'
 import type { Acceptance, EndedLine, LedgerRow, Line, SaidWords, WaitingMessage } from './lines.js'
 import type { Resumable, RunMessage } from '../turn/run-entry.js'
+import { ignored } from '../../../sdk/index.js'
 
 interface Waiting {
   /** The message whose turn is running, or starts first. */
@@ -169,7 +170,9 @@ export class Queue {
   async #append(line: Line, flush: boolean): Promise<void> {
     while (this.#compacting) await this.#compacting
     const written = this.#journals.append(JOURNAL, [line], { flush }).then(() => this.#apply(line))
-    const settled = written.catch(() => {}).finally(() => this.#appending.delete(settled))
+    const settled = written
+      .catch(ignored('whoever waits for it gets the failure'))
+      .finally(() => this.#appending.delete(settled))
     this.#appending.add(settled)
     await written
     if (this.#dead > DEAD_LINES || this.#deadBytes > DEAD_BYTES) this.#compact()
@@ -292,7 +295,7 @@ export class Queue {
 
   #compact(): void {
     this.#compacting ??= this.#rewrite()
-      .catch(() => {})
+      .catch(ignored('a rewrite that failed leaves the queue as it was'))
       .finally(() => (this.#compacting = undefined))
   }
 

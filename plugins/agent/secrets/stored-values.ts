@@ -1,5 +1,6 @@
 import type { Host } from '../../../sdk/index.js'
 import { Masker } from '../../../sdk/node/access/masker.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** The current stored values of the sandbox, to be masked in the output of turns. */
 export class StoredValues {
@@ -21,7 +22,7 @@ export class StoredValues {
   /** Reads the values again; a new turn waits for it, and fails if they cannot be read. */
   refresh(): Promise<void> {
     const read = this.#reading.then(() => this.#read())
-    this.#reading = read.catch(() => {})
+    this.#reading = read.catch(ignored('the step before told its own caller'))
     return read
   }
 

@@ -1,5 +1,5 @@
 import type { Log } from '../../../sdk/index.js'
-import { Refusal, refuse } from '../../../sdk/index.js'
+import { Refusal, refuse, ignored } from '../../../sdk/index.js'
 import type {
   SubagentLimits,
   SubagentOutcome,
@@ -234,7 +234,7 @@ export class Subagents {
     const end = said.end(worker.signal.aborted)
     // Everything that it started ends with it.
     stop.abort()
-    void Promise.resolve(frames?.return?.()).catch(() => {})
+    void Promise.resolve(frames?.return?.()).catch(ignored('its result is known'))
     await Promise.race([io.idle(), late.passed])
     late.over()
     // The subagents of a frozen turn are left to the next start of the daemon.

@@ -1,5 +1,6 @@
 import type { McpHttpHandler, ServerContext } from '@modelcontextprotocol/server'
 import type { OfferedTool, ToolResult } from '../providers/adapter.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** The tools for a program during its turn. */
 export interface ServedTools {
@@ -50,7 +51,7 @@ const news = ({ mcpReq: { _meta, notify } }: ServerContext): (() => void) => {
   const timer = setInterval(
     () =>
       void notify({ method: 'notifications/progress', params: { progressToken, progress: ++progress } }).catch(
-        () => {},
+        ignored('the client has gone'),
       ),
     NEWS_MS,
   )

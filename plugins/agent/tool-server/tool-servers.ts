@@ -4,6 +4,7 @@ import type { McpHttpHandler } from '@modelcontextprotocol/server'
 import type { Log } from '../../../sdk/host.js'
 import { answerBy } from './http.js'
 import { toolProtocol, type ServedTools } from './protocol.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** The credential of one program: `use` makes tools available, `end` removes them. */
 export interface ToolSession {
@@ -60,8 +61,7 @@ export class ToolServers {
   open(): ToolSession {
     const token = randomBytes(32).toString('base64url')
     const session: Session = { tools: undefined, handler: this.#protocol(() => session.tools) }
-    // Each request reports it.
-    session.handler.catch(() => {})
+    session.handler.catch(ignored('each request reports it'))
     this.#sessions.set(token, session)
     return {
       token,

@@ -1,4 +1,4 @@
-import { Refusal } from '../../../sdk/index.js'
+import { Refusal, ignored } from '../../../sdk/index.js'
 import { GitFailure } from '../../../sdk/node/programs/git.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { Conversation, ConversationState, TurnInput } from '../contract.js'
@@ -121,7 +121,7 @@ export class Engine {
         updatedAt: startedAt,
         archivedAt: undefined,
       })
-      .catch(() => {})
+      .catch(ignored('readers see it at once, and the run has an entry of its own'))
     if (before.lastRun && before.lastRun !== run) this.#expire(before.lastRun)
     const waiting = queue.waiting(conversationId)
     if (waiting.length) turn.log.push({ kind: 'queue', messages: shownMessages(waiting), paused: false })
@@ -222,7 +222,7 @@ export class Engine {
     try {
       await Promise.race([consume().catch(error => (adapterRun.left ? undefined : Promise.reject(error))), late.passed])
     } finally {
-      void Promise.resolve(frames.return?.()).catch(() => {})
+      void Promise.resolve(frames.return?.()).catch(ignored('the failure of the run counts'))
       await Promise.race([io.idle(), late.passed])
       turn.adapterRun = undefined
       adapterRun.end()
@@ -288,7 +288,7 @@ export class Engine {
     if (this.#turns.get(turn.conversationId) === turn) this.#turns.delete(turn.conversationId)
     void conversations
       .update(turn.conversationId, { lastEnd: 'failed', failure: 'the end of the turn could not be written' })
-      .catch(() => {})
+      .catch(ignored('the next start of the daemon ends it'))
   }
 
   async #settle(turn: Turn, goesOn: boolean): Promise<RunEnd | undefined> {
@@ -411,7 +411,10 @@ export class Engine {
   /** Deletes the frames of an older run after a delay, because watchers may still read them. */
   #expire(run: string): void {
     const { host } = this.#deps
-    const timer = setTimeout(() => void host.journal.remove(framesOf(run)).catch(() => {}), FRAMES_KEPT_MS)
+    const timer = setTimeout(
+      () => void host.journal.remove(framesOf(run)).catch(ignored('frames of an older run only take space')),
+      FRAMES_KEPT_MS,
+    )
     timer.unref()
     host.signal.addEventListener('abort', () => clearTimeout(timer), { once: true })
   }

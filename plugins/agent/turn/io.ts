@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Refusal, refuse } from '../../../sdk/index.js'
+import { Refusal, refuse, ignored, ignored } from '../../../sdk/index.js'
 import type { TurnPowers } from '../../../sdk/node/access/powers.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { CardDraft, GatedCall, ToolResult, TurnIo, UserMessage } from '../providers/adapter.js'
@@ -83,7 +83,7 @@ const workerIo = (
   })
   const busy = new Set<Promise<unknown>>()
   const tracked = <T>(work: Promise<T>): Promise<T> => {
-    const settled = work.catch(() => {}).finally(() => busy.delete(settled))
+    const settled = work.catch(ignored('whoever waits for it gets the failure')).finally(() => busy.delete(settled))
     busy.add(settled)
     return work
   }
@@ -231,7 +231,7 @@ const workerIo = (
     const own = helper === undefined
     if (ms > 0)
       await delay(ms, undefined, { signal: own ? AbortSignal.any([signal, adapterRun.leaving]) : signal }).catch(
-        () => {},
+        ignored('the wait was cut short'),
       )
     if (over()) return never
     return own && !inHand() && !signal.aborted && adapterRun.gap()

@@ -3,6 +3,7 @@ import type { UserMessage } from '../providers/adapter.js'
 import type { CardReply, TurnInput } from '../contract.js'
 import type { Card, Harness, PermissionMode, RunEnd } from './frames/frames.js'
 import type { AccessLimits } from '../conversations/access-view.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** What a run takes over from the previous run of its message, which an outage ended. */
 export interface AfterOutage {
@@ -190,7 +191,7 @@ export class RunEntry {
 
   #next<T>(step: () => Promise<T>): Promise<T> {
     const mine = this.#tail.then(step, step)
-    this.#tail = mine.catch(() => {})
+    this.#tail = mine.catch(ignored('the step before told its own caller'))
     return mine
   }
 }

@@ -8,6 +8,7 @@ import type { FrameLog } from './frames/frame-log.js'
 import type { Card } from './frames/frames.js'
 import type { EntryFields, ParkedCard, RunEntry } from './run-entry.js'
 import type { RunRecord } from './run-record.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** The parts of the host that the cards of a turn use. */
 export interface CardHost extends Pick<Host, 'emit'> {
@@ -116,7 +117,7 @@ export class TurnCards {
     const down = [...this.#up].filter(([, parked]) => !of || of(parked))
     for (const [requestId] of down) this.#withdraw(requestId)
     // The turn continues, so a restart must not restore them.
-    if (of && down.length) void entry.change({ parked: this.#parked }).catch(() => {})
+    if (of && down.length) void entry.change({ parked: this.#parked }).catch(ignored('a restart asks them again'))
     if (of) return
     for (const { requestId } of record.openCards) {
       this.#host.cards.settle(requestId, conversationId)

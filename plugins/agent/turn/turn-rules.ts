@@ -2,6 +2,7 @@ import type { Host } from '../../../sdk/index.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { OccasionFacts, RuleMoment, RulesFired, StandingRule } from '../../settings/contract.js'
 import type { Turn } from './turn.js'
+import { ignored } from '../../../sdk/index.js'
 
 const MOST_ROUNDS = 3
 
@@ -41,7 +42,7 @@ export class TurnRules {
       this.#deps.host.log.error('the rules at the end of a turn failed', { run: turn.run, error: String(error) })
       turn.log.push({ kind: 'notice', level: 'warning', text: 'the rules at the end of the turn could not be asked' })
       // A check that could not be made never counts as passed.
-      await turn.entry.change({ unmet: true }).catch(() => {})
+      await turn.entry.change({ unmet: true }).catch(ignored('the failure of the rules is told'))
       return false
     } finally {
       turn.checking = false

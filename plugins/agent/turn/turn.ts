@@ -28,6 +28,7 @@ import { liveTurn } from './live-turn.js'
 import { RunRecord } from './run-record.js'
 import { MessageInbox } from './message-inbox.js'
 import { isLostCard, TurnCards, type CardHost } from './turn-cards.js'
+import { ignored } from '../../../sdk/index.js'
 
 const NO_VALUES = new Masker([])
 
@@ -129,7 +130,7 @@ export class Turn {
     for (const frame of before) this.#note(frame)
     this.entry = new RunEntry(host.journal, fields, past?.lines)
     this.begun = past ? Promise.resolve() : this.entry.open().then(() => failpoint('agent.turn.entered'))
-    this.begun.catch(() => {})
+    this.begun.catch(ignored('whoever waits for it gets the failure'))
     this.log = new FrameLog(host.journal, run, {
       seq: before.length,
       after: this.begun,
@@ -347,7 +348,7 @@ export class Turn {
       else if (effect === 'lower-cards') this.withdrawCards()
       else if (effect === 'abort') this.#stop.abort()
       else {
-        await this.entry.change({ stopping: true }).catch(() => {})
+        await this.entry.change({ stopping: true }).catch(ignored('the turn is stopped all the same'))
         failpoint('agent.turn.stopping')
       }
     }

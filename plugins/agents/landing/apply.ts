@@ -21,6 +21,7 @@ import {
   stampAt,
 } from './tree-writes.js'
 import { WaitingFolders, waitingName } from './waiting-files.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** The conversation, checkout and outcome of a landing. */
 export type LandingSubject = Pick<LandingRecord, 'conversation' | 'main' | 'outcome'>
@@ -136,9 +137,10 @@ const verify = (main: string, moves: readonly LandingMove[]): Promise<void> =>
 
 const dropTemporaries = async (main: string, { moves, made }: Pick<LandingRecord, 'moves' | 'made'>): Promise<void> => {
   for (const { temporary } of moves) {
-    // Ignores a failure, such as a folder moved meanwhile, so that the others are still removed.
     if (temporary !== undefined && (await stampAt(main, temporary)) !== 'absent')
-      await removeFile(main, temporary).catch(() => {})
+      await removeFile(main, temporary).catch(
+        ignored('a folder may have moved meanwhile; the others are still removed'),
+      )
   }
   for (const path of made.toReversed()) await removeEmpty(main, path)
 }
@@ -289,8 +291,7 @@ const carryOut = async (
     failpoint('agents.landing.applied')
     return applied
   } catch (error) {
-    // A full disk must not prevent the undo.
-    await records.write({ ...moving, state: 'undoing' }).catch(() => {})
+    await records.write({ ...moving, state: 'undoing' }).catch(ignored('a full disk must not prevent the undo'))
     await undo(scratch, moving, done).finally(() => folders.clear())
     await records.remove(moving)
     throw error

@@ -2,6 +2,7 @@ import { readdir, rm, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TEMPORARY } from '../../../sdk/node/files/files.js'
 import { Folder } from './folder.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** The prefix of the names of a landing's staged files. */
 export const waitingName = (id: string): string => `${TEMPORARY}${id}-`
@@ -36,7 +37,8 @@ export class WaitingFolders {
     const name = waitingName(this.#id)
     for (const folder of this.#held) {
       const names = await readdir(folder.at('.')).catch(() => [] as string[])
-      for (const found of names.filter(each => each.startsWith(name))) await unlink(folder.at(found)).catch(() => {})
+      for (const found of names.filter(each => each.startsWith(name)))
+        await unlink(folder.at(found)).catch(ignored('the next start removes it'))
     }
     if (!this.#all) await sweepWaiting(this.#root, [this.#id])
   }
@@ -53,7 +55,8 @@ export const sweepWaiting = async (root: string, ids: readonly string[]): Promis
   for (const folder of folders) {
     for (const entry of await readdir(folder, { withFileTypes: true }).catch(() => [])) {
       const path = join(folder, entry.name)
-      if (waits.some(name => entry.name.startsWith(name))) await rm(path, { force: true }).catch(() => {})
+      if (waits.some(name => entry.name.startsWith(name)))
+        await rm(path, { force: true }).catch(ignored('the next start removes it'))
       else if (entry.isDirectory() && entry.name !== '.git' && folders.length < MOST_FOLDERS) folders.push(path)
     }
   }

@@ -1,5 +1,6 @@
 import type { AgentEvents } from '../../agent/contract.js'
 import type { Fire } from './fire.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** How the turn of a fire ended. */
 export type TurnEnd = Pick<AgentEvents['turn.settled'], 'end' | 'failure' | 'report' | 'costUsd'>
@@ -24,8 +25,7 @@ export class LiveFire {
 
   constructor(fire: Fire) {
     this.fire = fire
-    // Most senders do not wait.
-    this.outcome.promise.catch(() => {})
+    this.outcome.promise.catch(ignored('most senders do not wait'))
   }
 
   /** The end of its turn. */

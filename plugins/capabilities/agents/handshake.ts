@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { watchLife } from '../../../sdk/node/programs/life.js'
 import { linesWithin, NotTheProtocol, PipedProcess, quotedLine } from '../../../sdk/node/programs/piped-process.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
-import { refuse } from '../../../sdk/index.js'
+import { refuse, ignored } from '../../../sdk/index.js'
 
 /** What a program may write before it has answered. */
 const MOST_BYTES = 1024 * 1024
@@ -78,7 +78,7 @@ export const greet = async (
 const initialized = async (process: PipedProcess, over: AbortSignal): Promise<InitializeResponse> => {
   const { client, methods, PROTOCOL_VERSION } = await import('@agentclientprotocol/sdk')
   const lost = Promise.withResolvers<never>()
-  lost.promise.catch(() => {})
+  lost.promise.catch(ignored('whoever waits for it gets the failure'))
   const fail = () => lost.reject(over.reason)
   over.addEventListener('abort', fail, { once: true })
   void process.ended.then(how => lost.reject(new Error(how)))
@@ -127,7 +127,7 @@ const messagesOf = (process: PipedProcess, failed: (error: Error) => void): Read
           controller.error(error)
         }
       },
-      cancel: () => void lines.return().catch(() => {}),
+      cancel: () => void lines.return().catch(ignored('the program is not read any more')),
     },
     { highWaterMark: 0 },
   )

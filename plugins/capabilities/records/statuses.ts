@@ -1,4 +1,5 @@
 import type { CapabilityStatus } from './contract.js'
+import { ignored } from '../../../sdk/index.js'
 
 const FRESH_MS = 10_000
 const MOST_MS = 300_000
@@ -75,7 +76,9 @@ export class Statuses {
       return status
     })
     this.#asking.set(id, asked)
-    void asked.finally(() => this.#asking.get(id) === asked && this.#asking.delete(id)).catch(() => {})
+    void asked
+      .finally(() => this.#asking.get(id) === asked && this.#asking.delete(id))
+      .catch(ignored('whoever waits for it gets the failure'))
     return asked
   }
 }

@@ -1,5 +1,5 @@
 import type { AuthProvider, Client, ElicitRequest, ElicitResult, Transport } from '@modelcontextprotocol/client'
-import { Refusal, type Host } from '../../../sdk/index.js'
+import { Refusal, type Host, ignored } from '../../../sdk/index.js'
 import { addressesOf } from '../../../sdk/node/network/outbound.js'
 import { assertInstalled } from '../agents/program-wall.js'
 import type { OpenEntry } from '../records/kinds.js'
@@ -136,7 +136,9 @@ export class ServerConnection {
     this.#closed = true
     if ('terminateSession' in this.#transport)
       await Promise.race([
-        (this.#transport as { terminateSession(): Promise<void> }).terminateSession().catch(() => {}),
+        (this.#transport as { terminateSession(): Promise<void> })
+          .terminateSession()
+          .catch(ignored('a server may not know the session any more')),
         new Promise(resolve => setTimeout(resolve, 2000).unref()),
       ])
     await this.client.close()
@@ -248,7 +250,7 @@ const connected = async (
     return connection
   } catch (error) {
     const failure = await failureOf(error, transport, entry, library)
-    await connection.close().catch(() => {})
+    await connection.close().catch(ignored('the failure before it counts'))
     signal.throwIfAborted()
     throw failure
   }
@@ -299,6 +301,6 @@ export const withConnection = async <T>(
     deps.signal.throwIfAborted()
     throw error instanceof Refusal ? error : await connection.failure(error)
   } finally {
-    await connection.close().catch(() => {})
+    await connection.close().catch(ignored('it may have ended already'))
   }
 }

@@ -1,4 +1,4 @@
-import { Refusal, type Host } from '../../../sdk/index.js'
+import { Refusal, type Host, ignored } from '../../../sdk/index.js'
 import type { OpenEntry } from '../records/kinds.js'
 import { openConnection, ServerFailure, type ServerConnection, type ServerConnectionDeps } from './connection.js'
 import { Crashes, pausedSentence } from './crashes.js'
@@ -83,7 +83,7 @@ export class ServerSessions {
     if (!runs || runs.size > 0) return
     this.#runs.delete(conversationId)
     clearTimeout(this.#idle.get(conversationId))
-    const release = () => void this.release(conversationId).catch(() => {})
+    const release = () => void this.release(conversationId).catch(ignored('it may have ended already'))
     this.#idle.set(conversationId, setTimeout(release, this.#deps.idleMs ?? IDLE_MS).unref())
   }
 
@@ -101,7 +101,7 @@ export class ServerSessions {
   async drop(conversationId: string, id: string, connection: ServerConnection): Promise<void> {
     const session = this.#open.get(conversationId)?.get(id)
     if ((await session?.opened.catch(() => undefined)) === connection) this.#forget(conversationId, id, session!)
-    await connection.close().catch(() => {})
+    await connection.close().catch(ignored('it may have ended already'))
   }
 
   /** Ends every connection to a server, such as when its config changed. */
@@ -132,7 +132,10 @@ export class ServerSessions {
         const call = calls.at(-1)
         return call ? elicitations.ask(call, params, signal) : { action: 'decline' }
       },
-      toolsChanged: () => void opened.then(connection => toolsChanged(id, connection)).catch(() => {}),
+      toolsChanged: () =>
+        void opened
+          .then(connection => toolsChanged(id, connection))
+          .catch(ignored('a server that never opened has no tools')),
     })
     const session: Session = { opened, calls }
     const sessions = this.#open.get(conversationId) ?? new Map<string, Session>()
@@ -175,5 +178,9 @@ export class ServerSessions {
 }
 
 const close = async (sessions: Iterable<Session> = []): Promise<void> => {
-  await Promise.all([...sessions].map(({ opened }) => opened.then(connection => connection.close()).catch(() => {})))
+  await Promise.all(
+    [...sessions].map(({ opened }) =>
+      opened.then(connection => connection.close()).catch(ignored('it may have ended already')),
+    ),
+  )
 }

@@ -9,6 +9,7 @@ import { watchTheme } from './data/theme.js'
 import { Shell } from './ui/shell/shell.js'
 import { watchKeys } from './ui/shell/watch-keys.js'
 import { lazyView } from './ui/lazy.js'
+import { ignored } from '../../../sdk/ignored.js'
 
 const SignInPage = lazyView(async () => (await import('./ui/shell/sign-in.js')).SignInPage)
 
@@ -32,8 +33,11 @@ watchKeys()
 watchExtensions()
 render(<App />, document.getElementById('app')!)
 void beginSession()
-// The first page is shown without them.
-void import('./data/find-limits.js').then(({ findLimits }) => findLimits()).catch(() => {})
+void import('./data/find-limits.js')
+  .then(({ findLimits }) => findLimits())
+  .catch(ignored('the first page is shown without them'))
 // Also a sandbox that was updated meanwhile shows it when the session ends.
-void SignInPage.preload().catch(() => {})
-void import('./data/notifications.js').then(({ watchNotifications }) => watchNotifications()).catch(() => {})
+void SignInPage.preload().catch(ignored('it is loaded when it is shown'))
+void import('./data/notifications.js')
+  .then(({ watchNotifications }) => watchNotifications())
+  .catch(ignored('the page works without notifications'))

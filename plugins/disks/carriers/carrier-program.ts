@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { readPlain } from '../../../sdk/node/files/files.js'
 import { needProgram, ownEnv, signalGroup, type Env } from '../../../sdk/node/programs/run.js'
 import type { StartedCarrier } from './carrier.js'
+import { ignored } from '../../../sdk/index.js'
 
 const OUTPUT = 'output.log'
 /** The most that a carrier's output may take on the disk. */
@@ -44,10 +45,9 @@ export const startCarrier = async (given: CarrierProgram): Promise<StartedProgra
     stdio: [input === undefined ? 'ignore' : 'pipe', output.fd, output.fd],
   })
   const ended = once(child, 'exit').then(([code]) => Number(code ?? 1))
-  ended.catch(() => {})
+  ended.catch(ignored('whoever waits for it gets the failure'))
   await once(child, 'spawn')
-  // A program may end without reading its input; `ended` says so.
-  child.stdin?.on('error', () => {})
+  child.stdin?.on('error', ignored('a program may end without reading its input; ended says so'))
   child.stdin?.end(input)
   child.unref()
   return {

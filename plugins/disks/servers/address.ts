@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { isIP } from 'node:net'
-import { Refusal, refuse, type Host } from '../../../sdk/index.js'
+import { Refusal, refuse, type Host, ignored } from '../../../sdk/index.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import { addressesOf, SENTENCES } from '../../../sdk/node/network/outbound.js'
 import type { DiskTarget } from '../contract.js'
@@ -53,6 +53,6 @@ export const connectTo = async (
     socket.destroy()
     throw error
   }
-  socket.on('error', () => {})
+  socket.on('error', ignored('its close follows'))
   return { socket, latencyMs: Math.round(performance.now() - began) }
 }

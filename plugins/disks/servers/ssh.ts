@@ -5,6 +5,7 @@ import { keyText } from '../carriers/sshfs.js'
 import type { OfferedShare, SshfsTarget } from '../contract.js'
 import type { DiskSecrets } from '../entry.js'
 import { connectTo, failureWords } from './address.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** What an ssh server showed. */
 export interface SshAnswer {
@@ -95,7 +96,7 @@ export const askSsh = async (asked: Asked): Promise<SshAnswer> => {
     }
   } finally {
     signal.removeEventListener('abort', close)
-    client.on('error', () => {})
+    client.on('error', ignored('its close follows'))
     client.destroy()
   }
 }

@@ -6,6 +6,7 @@ import { connect as secured, type TLSSocket } from 'node:tls'
 import type { OfferedCertificate, OfferedShare, WebdavTarget } from '../contract.js'
 import { portOf, type DiskSecrets } from '../entry.js'
 import { connectTo, failureWords } from './address.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** What a WebDAV server answered. */
 export interface WebdavAnswer {
@@ -92,7 +93,7 @@ const openConnection = async ({ target, address, signal }: WebdavAsked): Promise
     ...(isIP(name) === 0 && { servername: name }),
   })
   await once(tls, 'secureConnect', { signal })
-  tls.on('error', () => {})
+  tls.on('error', ignored('its close follows'))
   const shown = new X509Certificate(tls.getPeerCertificate().raw)
   const certificate = {
     sha256: hash('sha256', shown.raw),

@@ -1,4 +1,5 @@
 import { fetchWeights, type TransferAsked } from './transfer.js'
+import { ignored } from '../../../sdk/index.js'
 
 interface Running {
   readonly stop: AbortController
@@ -24,7 +25,7 @@ export class WeightsTransfers {
       signal.throwIfAborted()
       const running = this.#running.get(path)
       if (!running?.stop.signal.aborted) break
-      await running.over.catch(() => {})
+      await running.over.catch(ignored('its own receivers get the failure'))
     }
     const running = this.#running.get(path) ?? this.#start(asked)
     running.receivers.add(received)
@@ -39,7 +40,7 @@ export class WeightsTransfers {
       running.receivers.delete(received)
       if (running.receivers.size === 0) {
         running.stop.abort()
-        await running.over.catch(() => {})
+        await running.over.catch(ignored('its own receivers get the failure'))
       }
     }
   }

@@ -1,4 +1,4 @@
-import { refuse } from '../../../sdk/index.js'
+import { refuse, ignored } from '../../../sdk/index.js'
 import type { ExtensionProcessExit, ExtensionProcessStatus } from '../../../sdk/node/extension/protocol.js'
 import type { ExtensionBackend } from './backend.js'
 import type { HostHandlers } from './operations.js'
@@ -39,7 +39,7 @@ export const backgroundOperations = (
         if (watches.has(watch) || watches.size >= MOST_WATCHES)
           refuse('too-many', `expected at most ${MOST_WATCHES} watches of background programs`)
         const told = (exit: ExtensionProcessExit) =>
-          void backend.process?.link.request('exited', { watch, exit }).catch(() => {})
+          void backend.process?.link.request('exited', { watch, exit }).catch(ignored('its process has ended'))
         watches.set(watch, programs.onExit(id, told))
         return {}
       },

@@ -2,7 +2,7 @@ import type { Socket } from 'node:net'
 import { connect as secured, type TLSSocket } from 'node:tls'
 import { isIP } from 'node:net'
 import { WebSocket } from 'ws'
-import { refuse } from '../../../sdk/index.js'
+import { refuse, ignored } from '../../../sdk/index.js'
 import { LINK_PIECE } from '../../../sdk/node/extension/protocol.js'
 import { textOrBytes } from '../../../sdk/node/extension/bytes.js'
 import type { FetchDeps } from './fetch.js'
@@ -76,7 +76,7 @@ const rawSocket = async (
 ): Promise<Connection> => {
   const plain = await reachTarget(reach, { host, port }, signal)
   const socket = tls ? await securedSocket(plain, host, signal) : plain
-  socket.on('error', () => {})
+  socket.on('error', ignored('its close follows'))
   return {
     close: () => void socket.destroy(),
     send: data =>
@@ -160,7 +160,7 @@ const framesOf = (web: WebSocket): AsyncIterable<string | Uint8Array> => {
     if (waiting.length > MOST_WAITING) web.terminate()
     wake()
   })
-  web.on('error', () => {})
+  web.on('error', ignored('its close follows'))
   web.once('close', () => {
     over = true
     wake()

@@ -25,6 +25,7 @@ import { ExtensionStorage, storageOperations } from './storage.js'
 import { callExtensionTool, offeredTools, RunningToolCalls } from './tools.js'
 import type { Listeners } from '../listeners/listeners.js'
 import type { ProcessPlace } from './process/start-process.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** The runtime of backends, and the calls that use it. */
 export interface OpenedBackends {
@@ -65,7 +66,7 @@ export const openBackends = (
     const used = (entry: string) => records.used(id, entry)
     const reach = { net: entries.net, listeners, names, used }
     const schedule = new Schedule(host.store, id, key => {
-      void backend.process?.link.request('due', { key }).catch(() => {})
+      void backend.process?.link.request('due', { key }).catch(ignored('its process has ended'))
     })
     const connected = connectOperations({ reach, secrets, link })
     const programs = background && backgroundOperations(background, backend)

@@ -1,4 +1,4 @@
-import { refuse, Refusal } from '../../../sdk/index.js'
+import { refuse, Refusal, ignored } from '../../../sdk/index.js'
 import { BadMessage, encodeMessage, MessageDecoder } from '../../../sdk/node/extension/codec.js'
 import { ExtensionLink, LinkError } from '../../../sdk/node/extension/link.js'
 import {
@@ -61,7 +61,7 @@ export class BackendProcess {
     this.link.onPong = () => this.#watch.answered()
     const pace = new Pace(deps.limits.messages, pipe)
     pipe.on('data', (bytes: Buffer) => this.#received(bytes, pace))
-    pipe.on('error', () => {})
+    pipe.on('error', ignored('its exit follows'))
     pipe.on('close', () => pace.end())
     for (const stream of output) eachLine(stream, deps.printed)
     const { promise, resolve } = Promise.withResolvers<string>()
@@ -95,7 +95,7 @@ export class BackendProcess {
   async stop(why: string): Promise<void> {
     const { stopMs, killMs } = this.#deps.limits
     this.#why ??= why
-    const asked = this.link.request('stop', {}).catch(() => {})
+    const asked = this.link.request('stop', {}).catch(ignored('its process may have ended; a signal follows'))
     await settledWithin(stopMs, Promise.race([asked, this.ended]))
     if (!(await settledWithin(LAST_WRITES, this.ended))) {
       terminateInner(this.#process.pid)

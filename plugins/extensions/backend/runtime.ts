@@ -1,4 +1,4 @@
-import { refuse } from '../../../sdk/index.js'
+import { refuse, ignored } from '../../../sdk/index.js'
 import type { BackendStatus, ExtensionRuntime, RunnableExtension } from '../runtime.js'
 import { ExtensionBackend, type BackendDeps } from './backend.js'
 
@@ -27,10 +27,7 @@ export class Backends implements ExtensionRuntime {
   }
 
   settingsChanged(id: string, keys: string[]): void {
-    void this.#backends
-      .get(id)
-      ?.process?.link.request('settings', { keys })
-      .catch(() => {})
+    void this.#backends.get(id)?.process?.link.request('settings', { keys }).catch(ignored('its process has ended'))
   }
 
   async close(deadline: number): Promise<void> {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import { refuse, type Context } from '../../../sdk/index.js'
+import { refuse, type Context, ignored } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { approvedBy } from '../approval/approval.js'
@@ -89,7 +89,7 @@ export const installExtension = async (
   }
   // Closing the stream does not stop it.
   const installed = all.turns.with(id, () => placed(deps, staged, source, context))
-  installed.catch(() => {})
+  installed.catch(ignored('the stream and the record of the extension tell it'))
   return told(installed, `fetched ${id} at ${ref}`)
 }
 

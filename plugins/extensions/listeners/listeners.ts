@@ -1,4 +1,4 @@
-import { refuse, type Host } from '../../../sdk/index.js'
+import { refuse, type Host, ignored } from '../../../sdk/index.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
 import { assertOwnMessage } from '../../../sdk/node/extension/listener-messages.js'
 import type {
@@ -38,7 +38,8 @@ export class Listeners {
 
   constructor(deps: ListenersDeps) {
     this.#deps = deps
-    const tell = (backend: ExtensionBackend) => void backend.process?.link.request('listening', {}).catch(() => {})
+    const tell = (backend: ExtensionBackend) =>
+      void backend.process?.link.request('listening', {}).catch(ignored('its process has ended'))
     deps.host.on('automations.changed', () => this.#backends.forEach(tell))
     const ofConnections = () => this.#backends.forEach(each => each.entries.connections.size > 0 && tell(each))
     deps.host.on('capability.connected', ofConnections)

@@ -4,6 +4,7 @@ import type { ExtensionManifest } from '../manifest/manifest.js'
 import { listenerEntries } from '../listeners/routes.js'
 import { entryCovers, routeEntryOf } from '../manifest/route-entries.js'
 import { isReachable, isWildReachable, showsTranscripts } from '../manifest/trust-surface.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** What a program needs to call the daemon; `end` makes its credential invalid. */
 export interface DaemonAccess {
@@ -46,8 +47,10 @@ export const daemonAccess = async (
   const minted = await host.call('kernel.extension.mint', { extension: id, reach })
   return {
     env: { SANDBOX_DAEMON: addressOf(listener), SANDBOX_EXTENSION_TOKEN: minted.token },
-    // The daemon that stops has no credentials any more.
-    end: () => void host.call('kernel.extension.end', { id: minted.id }).catch(() => {}),
+    end: () =>
+      void host
+        .call('kernel.extension.end', { id: minted.id })
+        .catch(ignored('a daemon that stops has no credentials any more')),
   }
 }
 

@@ -13,6 +13,7 @@ import { processCommand } from './process-command.js'
 import { ProcessSecrets, readsSecrets } from './process-secrets.js'
 import { ProcessSessions, purposeOf, processSessionOf } from './process-sessions.js'
 import { SupervisedProcess, type SupervisedDeps } from './supervised-process.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** What background programs are run with. */
 export interface ProcessesDeps {
@@ -64,7 +65,7 @@ export class ExtensionProcesses {
           return
         }
         await this.#sessions.end(session)
-        if (extension && declared) await this.#begin(extension, declared).catch(() => {})
+        if (extension && declared) await this.#begin(extension, declared).catch(ignored('its state says why'))
       })
     }
   }
@@ -94,11 +95,11 @@ export class ExtensionProcesses {
         if (now && before.revision === extension!.revision) continue
         const wasUp = process.isUp
         await this.#end(id, name)
-        if (now && wasUp) await this.#begin(extension!, now).catch(() => {})
+        if (now && wasUp) await this.#begin(extension!, now).catch(ignored('its state says why'))
       }
       for (const each of declared)
         if (each.autoStart && !known.has(each.name) && !this.#held.has(`${id} ${each.name}`))
-          await this.#begin(extension!, each).catch(() => {})
+          await this.#begin(extension!, each).catch(ignored('its state says why'))
     })
   }
 

@@ -3,6 +3,7 @@ import { Backoff } from '../backend/process/backoff.js'
 import type { BackendLimits } from '../backend/process/limits.js'
 import type { ExtensionProcess } from '../manifest/manifest.js'
 import type { ExtensionProcessStatus } from './contract.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** The command to start, with exactly this environment. */
 export interface ProcessCommand {
@@ -96,7 +97,7 @@ export class SupervisedProcess {
     if (this.#state === 'running') return
     this.#wanted = true
     if (this.#state !== 'starting') {
-      await this.#starting?.catch(() => {})
+      await this.#starting?.catch(ignored('its state says why'))
       this.#backoff = new Backoff(this.#deps.limits)
       this.#restarts = 0
     }
@@ -113,7 +114,7 @@ export class SupervisedProcess {
   async stop(): Promise<void> {
     this.#wanted = false
     clearTimeout(this.#again)
-    await this.#starting?.catch(() => {})
+    await this.#starting?.catch(ignored('its state says why'))
     if (this.#run) {
       const { purpose } = this.#run
       await this.#deps.end()

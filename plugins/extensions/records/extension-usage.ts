@@ -1,6 +1,7 @@
 import type { Host } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { EntryUses } from './kept-extension.js'
+import { ignored } from '../../../sdk/index.js'
 
 const KEY = 'usage'
 const WRITE_MS = 2_000
@@ -30,7 +31,7 @@ export class ExtensionUsage {
   /** Counts uses; they are written soon. */
   count(id: string, entry: string, calls = 1): void {
     this.#add(id, entry, calls)
-    this.#timer ??= setTimeout(() => void this.flush().catch(() => {}), WRITE_MS).unref()
+    this.#timer ??= setTimeout(() => void this.flush().catch(ignored('the next count writes them')), WRITE_MS).unref()
   }
 
   /** Counts the uses that pages report, and drops undeclared entries; durable when this resolves. */

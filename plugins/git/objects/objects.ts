@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { refuse } from '../../../sdk/index.js'
+import { refuse, ignored } from '../../../sdk/index.js'
 import { isLeftOut, refuseLeftOut, type RepoGit } from '../repositories/repo-git.js'
 import { isRefName } from '../repositories/names.js'
 import { entryIn, listedEntry, type TreeEntryAt } from './tree-entries.js'
@@ -122,6 +122,6 @@ export class Objects {
   #end(key: string): void {
     const resident = this.#readers.get(key)
     this.#readers.delete(key)
-    void resident?.reader.then(reader => reader.end()).catch(() => {})
+    void resident?.reader.then(reader => reader.end()).catch(ignored('it may have ended already'))
   }
 }

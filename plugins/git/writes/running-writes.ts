@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Host } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** A write that has begun and not ended. */
 export interface RunningWrite {
@@ -21,7 +22,7 @@ export class RunningWrites {
   constructor(store: Host['store']) {
     this.#store = store
     this.#before = store.all<RunningWrite>()
-    this.#before.catch(() => {})
+    this.#before.catch(ignored('whoever waits for it gets the failure'))
   }
 
   /** Records the beginning of a write; returns the function that records its end. */

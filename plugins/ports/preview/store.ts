@@ -1,6 +1,7 @@
 import type { Files } from '../../../sdk/index.js'
 import type { PortPlace } from '../scan/scan.js'
 import { placeKey } from '../scan/scan.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** The program that a forward leads to. */
 export interface ForwardedProgram {
@@ -80,7 +81,7 @@ export class PreviewStore {
       await this.#files.write(FILE, state)
       this.#state = state
     })
-    this.#writing = written.catch(() => {})
+    this.#writing = written.catch(ignored('the step before told its own caller'))
     return written
   }
 }

@@ -1,6 +1,7 @@
 import type { Journals } from '../../../sdk/index.js'
 import type { CommandClass } from '../../settings/contract.js'
 import type { SafetySubject } from '../contract.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** A plain allow, kept for the replay alone. */
 export interface BriefAllow {
@@ -54,7 +55,9 @@ export class BriefAllows {
   async flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    this.#work = (this.#work ?? Promise.resolve()).catch(() => {}).then(() => this.#write())
+    this.#work = (this.#work ?? Promise.resolve())
+      .catch(ignored('the step before told its own caller'))
+      .then(() => this.#write())
     await this.#work
   }
 

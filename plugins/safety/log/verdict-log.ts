@@ -1,5 +1,6 @@
 import type { Journals } from '../../../sdk/index.js'
 import type { SafetyOutcome, SafetyVerdict, VerdictReview } from '../contract.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** An entry with what a replay needs to know of its judge. */
 export interface StoredVerdict extends SafetyVerdict {
@@ -86,7 +87,7 @@ export class VerdictLog {
       this.#apply(line)
       if (this.#lines > this.#most + SLACK && this.#lines > this.#entries.length * 2) await this.#compact()
     })
-    this.#work = work.catch(() => {})
+    this.#work = work.catch(ignored('the step before told its own caller'))
     return work
   }
 

@@ -7,6 +7,7 @@ import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { Keyring } from './keyring.js'
 import { onlyName, zero } from '../overwriting.js'
 import { KEY_BYTES, keyOfPassphrase, type VaultHead } from './vault.js'
+import { ignored } from '../../../sdk/index.js'
 
 type Head = Omit<VaultHead, 'check'>
 
@@ -41,8 +42,8 @@ export class VaultKeys {
 
   /** Destroys a key: what was sealed with it is lost. */
   async destroy(head: Head): Promise<void> {
-    // A ring that is not there any more gives the key to nobody.
-    if (head.unlock === 'keyring') await this.#keyring.remove(head.key).catch(() => {})
+    if (head.unlock === 'keyring')
+      await this.#keyring.remove(head.key).catch(ignored('a ring that is not there any more gives the key to nobody'))
     if (head.unlock !== 'file') return
     const file = this.#file(head.key)
     const handle = await onlyName(file)

@@ -12,6 +12,7 @@ import type {
   RulesTried,
   RuleWords,
 } from './contract.js'
+import { ignored } from '../../../sdk/index.js'
 
 const USUAL_MS = 900_000
 const MOST_DETAIL = 4_000
@@ -160,7 +161,7 @@ export class RuleRuns {
         this.#stoppable('push.starting', stop.signal, limit => this.#beforePush(occasion, limit), stop),
       )
       .finally(() => this.#pushes.delete(key))
-    result.catch(() => {})
+    result.catch(ignored('whoever waits for it gets the failure'))
     const shared: SharedRun = { result, stop, waiting: 0 }
     this.#pushes.set(key, shared)
     return shared

@@ -10,6 +10,7 @@ import { memberCalls } from './members.js'
 import { SignIn } from './sign-in.js'
 import type { TicketCalls } from './tickets-contract.js'
 import { ticketCalls } from './tickets.js'
+import { ignored } from '../../../sdk/index.js'
 
 /**
  * Serves sign-in, sessions, control tokens, members and tickets.
@@ -25,7 +26,10 @@ export const accessCalls = (
   const denied = recordDenials(host)
   const signIn = new SignIn(host, address => denied(address, 'identity token'))
   // Called at every end of a credential, its expiry included.
-  host.on('credential.ended', () => void published('sessions').catch(() => {}))
+  host.on(
+    'credential.ended',
+    () => void published('sessions').catch(ignored('clients read the state again when they connect')),
+  )
   return {
     ...memberCalls(host, published),
     ...ticketCalls(host, hasBundle),

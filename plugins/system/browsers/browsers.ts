@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Input, refuse } from '../../../sdk/index.js'
+import { type Input, refuse, ignored } from '../../../sdk/index.js'
 import type { Listener } from '../../../sdk/node/network/addresses.js'
 import { withoutNear, type NetworkReach } from '../../../sdk/node/network/policy.js'
 import type { BrowserAct, BrowserActed, BrowserCalls, BrowserReading, BrowserSession, BrowserUse } from './contract.js'
@@ -175,12 +175,12 @@ export class Browsers {
     const names = [...this.#entries.values()].flatMap(({ about }) =>
       about.conversationId === conversationId ? [about.name] : [],
     )
-    await Promise.all(names.map(name => this.end(name).catch(() => {})))
+    await Promise.all(names.map(name => this.end(name).catch(ignored('it may have ended already'))))
   }
 
   /** Closes every browser. */
   async stop(): Promise<void> {
-    await Promise.all([...this.#entries.keys()].map(name => this.end(name).catch(() => {})))
+    await Promise.all([...this.#entries.keys()].map(name => this.end(name).catch(ignored('it may have ended already'))))
   }
 
   async #start(start: Start): Promise<RunningBrowser> {

@@ -5,6 +5,7 @@ import type { System } from '../contract.js'
 import type { BrowserSession } from './contract.js'
 import { Browsers } from './browsers.js'
 import { View } from './view.js'
+import { ignored } from '../../../sdk/index.js'
 
 type Answered =
   | 'GET /system/browsers'
@@ -15,7 +16,10 @@ type Answered =
 
 /** Serves the calls of browsers; starts nothing before the first is opened. */
 export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
-  const changed = (key: string) => void host.call('kernel.events.publish', { domain: 'browsers', key }).catch(() => {})
+  const changed = (key: string) =>
+    void host
+      .call('kernel.events.publish', { domain: 'browsers', key })
+      .catch(ignored('clients read the state again when they connect'))
   const browsers = new Browsers({
     place: host.place,
     log: host.log,

@@ -2,6 +2,7 @@ import type { CDPSession } from 'playwright-core'
 import type { ViewPictureFrame } from './contract.js'
 import { VIEWPORT } from './chromium.js'
 import { answered, type Tab } from './tab.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** How long the page must be still before the sharp picture is taken. */
 const STILL_MS = 400
@@ -67,7 +68,7 @@ export class Cast {
   async stop(): Promise<void> {
     clearTimeout(this.#timer)
     this.#waiting = undefined
-    await answered(this.#session.detach()).catch(() => {})
+    await answered(this.#session.detach()).catch(ignored('the tab is gone'))
   }
 
   #moved(data: string, sessionId: number): void {
@@ -91,6 +92,6 @@ export class Cast {
   #acknowledge(): void {
     if (this.#taken || this.#waiting?.format === 'jpeg') return
     for (const sessionId of this.#owed.splice(0))
-      void this.#session.send('Page.screencastFrameAck', { sessionId }).catch(() => {})
+      void this.#session.send('Page.screencastFrameAck', { sessionId }).catch(ignored('the tab is gone'))
   }
 }

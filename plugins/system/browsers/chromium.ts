@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import type { Browser } from 'playwright-core'
-import { type Host, refuse } from '../../../sdk/index.js'
+import { type Host, refuse, ignored } from '../../../sdk/index.js'
 import type { Program } from '../../../sdk/kernel.js'
 import { isOwnProgram } from '../../../sdk/node/programs/own-programs.js'
 import { killWalled, listEnv, missingProgram, ownProgram } from '../../../sdk/node/programs/run.js'
@@ -197,7 +197,7 @@ const connected = async (
   try {
     const transport = pipeTransport(to, child.stdio[4] as Readable)
     const gone = ended.then(() => Promise.reject(new Error(`chromium ended as it started: ${said()}`)))
-    gone.catch(() => {})
+    gone.catch(ignored('whoever waits for it gets the failure'))
     const browser = await Promise.race([chromium.connectOverCDP(transport, { timeout: START_MS, artifactsDir }), gone])
     return { browser, ended, end }
   } catch (error) {

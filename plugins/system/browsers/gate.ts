@@ -1,7 +1,7 @@
 import { createServer, request as askServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import { connect, type AddressInfo, type LookupFunction, type Socket } from 'node:net'
 import { pipeline, type Duplex } from 'node:stream'
-import { Refusal, refuse } from '../../../sdk/index.js'
+import { Refusal, refuse, ignored } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { addressesOf, isOwnLoopback, SENTENCES } from '../../../sdk/node/network/outbound.js'
 
@@ -120,7 +120,7 @@ export class Gate {
   async #tunnel(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const url = URL.parse(`http://${request.url ?? ''}`)
     if (!url || url.pathname !== '/' || url.search || url.username) return void socket.destroy()
-    socket.on('error', () => {})
+    socket.on('error', ignored('its close follows'))
     try {
       const { own, ...to } = await this.#way(url)
       const far = own ?? connect({ ...to, autoSelectFamily: true })

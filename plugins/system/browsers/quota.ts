@@ -2,6 +2,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { folderExceeds } from '../../../sdk/node/files/folder-exceeds.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** How much a browser may keep on the disk, in bytes. */
 export interface DiskQuota {
@@ -36,7 +37,7 @@ export const quotaExceeded = async (
   const stop = () => over.abort()
   void ended.then(stop, stop)
   while (!over.signal.aborted) {
-    await delay(pause, undefined, { signal: over.signal, ref: false }).catch(() => {})
+    await delay(pause, undefined, { signal: over.signal, ref: false }).catch(ignored('the wait was cut short'))
     if (!over.signal.aborted && (await folderExceeds(folder, most))) return true
   }
   return false

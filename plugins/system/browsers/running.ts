@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises'
 import type { BrowserContext, CDPSession, Page, Request } from 'playwright-core'
-import { Refusal, refuse } from '../../../sdk/index.js'
+import { Refusal, refuse, ignored } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import type { BrowserAct, BrowserCapture, BrowserPage } from './contract.js'
 import { type Chromium, startChromium, type ChromiumDeps } from './chromium.js'
@@ -167,7 +167,7 @@ export class RunningBrowser {
     this.#session = await browser.newBrowserCDPSession()
     await this.#session.send('Browser.setDownloadBehavior', { behavior: 'deny' })
     await this.#context.addInitScript(NO_LISTS)
-    this.#context.on('page', page => void this.#add(page).catch(() => {}))
+    this.#context.on('page', page => void this.#add(page).catch(ignored('the page has closed')))
     for (const page of this.#context.pages()) await this.#add(page)
   }
 
@@ -201,7 +201,7 @@ export class RunningBrowser {
     page.on('domcontentloaded', () => void this.look())
     page.once('close', () => setImmediate(() => this.alive && this.#drop(tab.id)))
     // A crashed page cannot be used.
-    page.once('crash', () => void page.close().catch(() => {}))
+    page.once('crash', () => void page.close().catch(ignored('the page has closed')))
     if (page.isClosed()) refuse('conflict', 'the page was closed meanwhile')
     this.#tabs.set(tab.id, tab)
     this.#active = tab.id

@@ -1,5 +1,5 @@
 import type { Locator, Page } from 'playwright-core'
-import { Refusal, refuse } from '../../../sdk/index.js'
+import { Refusal, refuse, ignored } from '../../../sdk/index.js'
 import type { BrowserUse } from './contract.js'
 import { answered } from './tab.js'
 
@@ -25,8 +25,9 @@ export const takeStep = async (page: Page, step: Step): Promise<void> => {
   } catch (error) {
     throw failureOf(error as Error, ref)
   }
-  // A page that loads on and on is read as it is.
-  await page.waitForLoadState('domcontentloaded', { timeout: LOAD_MS }).catch(() => {})
+  await page
+    .waitForLoadState('domcontentloaded', { timeout: LOAD_MS })
+    .catch(ignored('a page that loads on and on is read as it is'))
 }
 
 /** The page as text, with a `ref` for each element that can be used. */

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { CDPSession, Page } from 'playwright-core'
-import { Refusal } from '../../../sdk/index.js'
+import { Refusal, ignored } from '../../../sdk/index.js'
 import type { BrowserCapture, BrowserPage } from './contract.js'
 import { VIEWPORT } from './chromium.js'
 
@@ -150,6 +150,6 @@ export const answered = async <T>(asked: Promise<T>, within = ANSWER_MS): Promis
     return await Promise.race([asked, late.promise])
   } finally {
     clearTimeout(timer)
-    asked.catch(() => {})
+    asked.catch(ignored('it came too late'))
   }
 }

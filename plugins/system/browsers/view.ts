@@ -1,4 +1,4 @@
-import { Refusal, refuse } from '../../../sdk/index.js'
+import { Refusal, refuse, ignored } from '../../../sdk/index.js'
 import type { ViewClientFrame, ViewKeyFrame, ViewMouseFrame, ViewPingFrame, ViewServerFrame } from './contract.js'
 import { Cast } from './cast.js'
 import { VIEWPORT } from './chromium.js'
@@ -117,7 +117,7 @@ export class View {
     await this.#switching
     const tab = this.#cast?.tab
     await this.#cast?.stop()
-    if (tab && this.#running.alive) await this.#hands.release(tab).catch(() => {})
+    if (tab && this.#running.alive) await this.#hands.release(tab).catch(ignored('the tab is gone'))
   }
 
   /** Reads what the client sends, until the socket closes. */

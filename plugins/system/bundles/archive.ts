@@ -13,6 +13,7 @@ import { encrypted } from './cipher.js'
 import { MANIFEST, type BundleEntry, type BundleManifest } from './manifest.js'
 import { withSeal } from './seal.js'
 import { tar } from './tar.js'
+import { ignored } from '../../../sdk/index.js'
 
 const AT_ONCE = 4 * 1024 * 1024
 const LEVEL = 5
@@ -47,8 +48,7 @@ export class BundleArchive {
       createWriteStream(this.#body, { mode: 0o600 }),
       { signal },
     )
-    // The next `add` or `end` throws it.
-    this.#written.catch(() => {})
+    this.#written.catch(ignored('the next add or end throws it'))
   }
 
   static async begin(folder: string, signal: AbortSignal, progress: Progress): Promise<BundleArchive> {

@@ -1,6 +1,6 @@
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { type Caller, type Host, Refusal, refuse } from '../../../sdk/index.js'
+import { type Caller, type Host, Refusal, refuse, ignored } from '../../../sdk/index.js'
 import { isFull } from '../../../sdk/node/files/disk.js'
 import type { Bundle, BundlePart } from './contract.js'
 import { pack, weighBundle, type Contents } from './packing.js'
@@ -150,7 +150,9 @@ export class Exports {
           name,
           error: error instanceof Error ? error.stack : String(error),
         })
-      await store.change(name, { state: 'failed', sizeBytes: 0, detail }).catch(() => {})
+      await store
+        .change(name, { state: 'failed', sizeBytes: 0, detail })
+        .catch(ignored('the failure before it is logged'))
       await record('bundle.failed', bundle, { actor, error: detail })
     } finally {
       clearInterval(ticker)

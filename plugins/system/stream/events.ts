@@ -8,6 +8,7 @@ import type { Me, PresenceUser, System } from '../contract.js'
 import { httpRequestOf } from '../request.js'
 import { attentionFrame, BoardStream, type After } from './board.js'
 import { Presence } from './presence.js'
+import { warned } from '../../../sdk/index.js'
 
 type EventsHost = Pick<Host, 'call' | 'serves' | 'on' | 'log' | 'place' | 'signal'>
 
@@ -54,23 +55,24 @@ export class EventStream {
 
   /** Publishes the first snapshots and subscribes to what changes them. */
   async open(): Promise<void> {
+    const failed = warned(this.#host, 'updating the board')
     await this.#host.call('kernel.events.show', { frames: [await this.#presenceFrame([]), attentionFrame()] })
     this.#host.on('agent.changed', ({ id }) => this.#board.changed(id))
     for (const event of ONE) this.#host.on(event, ({ conversationId }) => this.#board.changed(conversationId))
     for (const event of ANY) this.#host.on(event, () => this.#board.changed())
-    this.#host.on('automations.held', ({ waiting }) => void this.#board.held(waiting).catch(() => {}))
+    this.#host.on('automations.held', ({ waiting }) => void this.#board.held(waiting).catch(failed))
     this.#host.on(
       'need.changed',
-      ({ conversationId, open }) => void this.#board.needed(conversationId, open).catch(() => {}),
+      ({ conversationId, open }) => void this.#board.needed(conversationId, open).catch(failed),
     )
     this.#host.on(
       'approval.changed',
-      ({ conversationId, proposed }) => void this.#board.proposed(conversationId, proposed).catch(() => {}),
+      ({ conversationId, proposed }) => void this.#board.proposed(conversationId, proposed).catch(failed),
     )
-    this.#host.on('issues.waiting', ({ waiting }) => void this.#board.reported(waiting).catch(() => {}))
-    this.#host.on('ci.waiting', ({ waiting }) => void this.#board.failed(waiting).catch(() => {}))
+    this.#host.on('issues.waiting', ({ waiting }) => void this.#board.reported(waiting).catch(failed))
+    this.#host.on('ci.waiting', ({ waiting }) => void this.#board.failed(waiting).catch(failed))
     this.#host.on('daemon.ready', () => this.#board.ready())
-    this.#host.on('member.changed', ({ email }) => void this.#changed(email).catch(() => {}))
+    this.#host.on('member.changed', ({ email }) => void this.#changed(email).catch(failed))
   }
 
   /** Serves one watcher, which is on the roster until the stream ends. */

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { allows, type Handlers, type Host, Refusal } from '../../../sdk/index.js'
+import { allows, type Handlers, type Host, Refusal, ignored } from '../../../sdk/index.js'
 import { reachFor } from '../../../sdk/node/access/asked-reach.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { missingProgram } from '../../../sdk/node/programs/run.js'
@@ -23,7 +23,7 @@ export const terminals = (
   const changed = (name?: string) =>
     void host
       .call('kernel.events.publish', { domain: 'terminals', ...(name !== undefined && { key: name }) })
-      .catch(() => {})
+      .catch(ignored('clients read the state again when they connect'))
   let found: Promise<Backend> | undefined
   const backend = () =>
     (found ??= findBackend(host, () => ended()).catch(error => {

@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process'
 import type { EventEmitter } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
+import { ignored } from '../../../sdk/index.js'
 
 /** What a control client receives besides replies. Text is bytes, one per character. */
 export interface ControlEvents {
@@ -59,7 +60,7 @@ export class ControlClient {
     this.#events = events
     // tmux 3.3a may run commands before it attaches their client, and never sends that client the output in between.
     this.#in.cork()
-    this.#in.on('error', () => {})
+    this.#in.on('error', ignored('its end follows'))
     this.#out.on('data', (chunk: Buffer) => this.#read(chunk))
     child.stderr?.resume()
     child.once('error', () => this.#end())

@@ -1,6 +1,7 @@
 import { Inbox } from '../../../sdk/node/concurrency/inbox.js'
 import type { TerminalServerFrame } from '../contract.js'
 import type { Feed, TerminalListener, TerminalSize } from './backend.js'
+import { ignored } from '../../../sdk/index.js'
 
 const FULL = 1 << 20
 const RESUME = 256 << 10
@@ -124,7 +125,7 @@ export class TerminalFanout implements TerminalListener {
     watcher.inbox.end()
     this.#release(watcher)
     if (this.#watchers.size) return this.#fit()
-    void this.#following?.then(feed => feed?.close()).catch(() => {})
+    void this.#following?.then(feed => feed?.close()).catch(ignored('it may have ended already'))
     this.#emptied()
   }
 

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { Socket } from 'node:net'
 import { promisify } from 'node:util'
 import { needProgram, ownEnv, run } from '../../../sdk/node/programs/run.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** Quotes a word of a shell command. */
 export const inShell = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`
@@ -43,7 +44,7 @@ export class OutputPipe {
     })
     socket
       .on('data', bytes => reader.data(bytes))
-      .on('error', () => {})
+      .on('error', ignored('its close follows'))
       .once('close', () => reader.ended())
     const name = inShell(path)
     // Opening for reading and writing (fd 3) does not block without a reader; fd 3 is closed again before cat runs.

@@ -21,6 +21,7 @@ import { TmuxCaptures } from './tmux-captures.js'
 import { argsOf, piping, target, typing } from './tmux-commands.js'
 import { TmuxFeed } from './tmux-feed.js'
 import { PANE_FIELDS, rowOf, SESSION_NAME, type AboutSession, type TmuxRow } from './tmux-rows.js'
+import { ignored } from '../../../sdk/index.js'
 
 /** Options of the tmux backend. */
 export interface TmuxOptions {
@@ -275,7 +276,7 @@ export class Tmux implements Backend {
       this.#options.changed()
       // Work that began before the close may fail.
       void this.#endCaptures().catch(error => this.#closed || this.#options.uncaptured(error))
-    }).on('error', () => {})
+    }).on('error', ignored('the folder is gone, and its terminals with it'))
   }
 }
 

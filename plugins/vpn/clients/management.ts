@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
+import { ignored } from '../../../sdk/index.js'
 
 /** The management socket of an `openvpn` process. */
 export const MANAGEMENT = 'management.sock'
@@ -14,7 +15,7 @@ export class Management {
 
   private constructor(socket: Socket, said: (line: string, to: Management) => void) {
     this.#socket = socket
-    socket.on('error', () => {})
+    socket.on('error', ignored('its close follows'))
     this.closed = new Promise(resolve => socket.once('close', () => resolve()))
     void this.closed.then(() => this.#waiting.splice(0).forEach(({ reject }) => reject(new Error('openvpn ended'))))
     createInterface({ input: socket }).on('line', line => {

@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuse, Refusal } from '../../../sdk/index.js'
+import { refuse, Refusal, ignored } from '../../../sdk/index.js'
 import { writeAtomic } from '../../../sdk/node/files/files.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import { needProgram } from '../../../sdk/node/programs/run.js'
@@ -76,7 +76,7 @@ export class OpenvpnClient implements TunnelClient<OpenvpnSettings> {
   /** Speaks to the client until it is connected. */
   async #converse(standing: Standing, { settings, otp, log }: TunnelDial<OpenvpnSettings>, signal: AbortSignal) {
     const { promise, resolve, reject } = Promise.withResolvers<Dialled>()
-    promise.catch(() => {})
+    promise.catch(ignored('whoever waits for it gets the failure'))
     const failed = (message: string): void => reject(new Refusal('dependency', message))
     let dns: string[] = []
     let words = ''

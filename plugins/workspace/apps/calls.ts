@@ -1,4 +1,4 @@
-import { refuse, type Handlers } from '../../../sdk/index.js'
+import { refuse, type Handlers, ignored } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { PathTree } from '../../../sdk/node/files/open-path.js'
 import { answeringScheme } from '../../../sdk/node/network/answers-http.js'
@@ -106,7 +106,9 @@ export const appCalls = async (
   const locks = new KeyedMutex()
 
   const publish = (path: string) =>
-    void host.call('kernel.events.publish', { domain: 'panels', key: path, within: [path] }).catch(() => {})
+    void host
+      .call('kernel.events.publish', { domain: 'panels', key: path, within: [path] })
+      .catch(ignored('clients read the state again when they connect'))
   host.on('terminal.ended', ({ purpose }) => {
     if (purpose.startsWith(PURPOSE)) publish(purpose.slice(PURPOSE.length))
   })

@@ -8,6 +8,7 @@ import { sessionsByName, startSession } from '../../../sdk/node/programs/work-se
 import { shownCommand } from './managers.js'
 import { projectsAt, type Project } from './projects.js'
 import { installDigest } from './readiness.js'
+import { ignored } from '../../../sdk/index.js'
 
 const LAST_LINES = 60
 const MOST_REMEMBERED = 1_000
@@ -212,6 +213,8 @@ export class Installs {
   }
 
   #publish(path: string): void {
-    void this.#host.call('kernel.events.publish', { domain: 'panels', key: path, within: [path] }).catch(() => {})
+    void this.#host
+      .call('kernel.events.publish', { domain: 'panels', key: path, within: [path] })
+      .catch(ignored('clients read the state again when they connect'))
   }
 }

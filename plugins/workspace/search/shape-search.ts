@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { refuse } from '../../../sdk/index.js'
+import { refuse, ignored } from '../../../sdk/index.js'
 import { Semaphore } from '../../../sdk/node/concurrency/semaphore.js'
 import { programFile } from '../../../sdk/node/programs/package.js'
 import { sweepTree } from '../tree/sweep.js'
@@ -66,7 +66,7 @@ export const shapeSearch = async (search: DiskSearch, pattern: string): Promise<
     const batch = waiting
     ;[waiting, bytes] = [[], 0]
     const started = children.run(() => searchIn(batch))
-    started.catch(() => {})
+    started.catch(ignored('whoever waits for it gets the failure'))
     running.push(started)
   }
   try {

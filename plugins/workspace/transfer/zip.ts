@@ -4,7 +4,7 @@ import { basename, dirname } from 'node:path'
 import { type PassThrough, Readable } from 'node:stream'
 import type { ZipFile } from 'yazl'
 import { namesOf } from '../../../sdk/node/programs/library.js'
-import { refuse, Refusal } from '../../../sdk/index.js'
+import { refuse, Refusal, ignored } from '../../../sdk/index.js'
 import {
   openExisting,
   openFile,
@@ -194,8 +194,7 @@ export async function* zipOf(tree: PathTree, plan: ZipPlan): AsyncGenerator<Buff
     for await (const entry of entriesIn(tree, plan)) {
       if (output.destroyed) return
       const next = readAhead(tree, entry)
-      // A failure counts in its turn.
-      next.catch(() => {})
+      next.catch(ignored('a failure counts in its turn'))
       ahead.push(next)
       if (ahead.length > AHEAD) await add((await ahead.shift())!)
     }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { constants, copyFile, open, rename, rm, stat, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Refusal, refuse, type Caller, type Handlers, type Host } from '../../../sdk/index.js'
+import { Refusal, refuse, type Caller, type Handlers, type Host, ignored } from '../../../sdk/index.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { closedAs } from '../../../sdk/node/files/closed-names.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
@@ -87,7 +87,7 @@ export const uploadCalls = (host: Host, changes: WorkspaceChanges, locks: KeyedM
         changes.note(changed)
         return { ok: true, path, received: offset + lengthOf(part), done: true, hash }
       } catch (error) {
-        if (temporary !== undefined) await rm(temporary, { force: true }).catch(() => {})
+        if (temporary !== undefined) await rm(temporary, { force: true }).catch(ignored('the failure before it counts'))
         return unwritable(wanted.path)(error)
       } finally {
         await handle?.close()

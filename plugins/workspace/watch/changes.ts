@@ -1,6 +1,6 @@
 import { lstat, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { accessTo, refuse, type Host } from '../../../sdk/index.js'
+import { accessTo, refuse, type Host, ignored } from '../../../sdk/index.js'
 import type { FrameForms } from '../../../sdk/kernel.js'
 import { WorkspacePaths } from '../../../sdk/node/files/workspace-paths.js'
 import { placesOfConversation } from '../../../sdk/node/access/conversation-reach.js'
@@ -43,7 +43,7 @@ class TreeWatch {
         this.#watches.stop()
         this.#polling ??= pollFolders(root, lost)
       },
-      temporary: path => removeLeftover(join(root, path)).catch(() => {}),
+      temporary: path => removeLeftover(join(root, path)).catch(ignored('the next start removes it')),
     })
     this.ready = this.#watches.start()
   }

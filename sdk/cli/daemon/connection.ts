@@ -6,6 +6,7 @@ import { WITHOUT_WALL } from '../../node/wall/absence.js'
 import { inputText } from '../terminal/input.js'
 import { EXIT, CommandFailure, type GivenArguments, misused, type Terminal } from '../verb.js'
 import { say } from '../terminal/write.js'
+import { ignored } from '../../ignored.js'
 
 /** A client of a daemon, with its details if it runs on this machine. */
 export interface Connection {
@@ -73,7 +74,7 @@ export const asOwner = async <T>(
   } finally {
     await client
       .call('POST /system/sessions/revoke', { current: true }, { signal: AbortSignal.timeout(1000) })
-      .catch(() => {})
+      .catch(ignored('the session ends by itself'))
   }
 }
 

@@ -3,6 +3,7 @@ import { createConnection } from 'node:net'
 import { SELF } from '../terminal/own-name.js'
 import { Refusal, refuse, type RefusalBody } from '../../refusal.js'
 import { nameFor } from '../../node/programs/peer-process.js'
+import { ignored } from '../../ignored.js'
 
 const LONGEST_ANSWER = 64 * 1024
 const PATIENCE = 10_000
@@ -25,7 +26,7 @@ export const askSocket = async <T extends object>(
   signal?: AbortSignal,
 ): Promise<T> => {
   const mine = last.then(() => exchange(path, request, signal))
-  last = mine.catch(() => {})
+  last = mine.catch(ignored('the step before told its own caller'))
   const text = await mine
   const answer = parsed(text) ?? refuse('unavailable', `expected one line of JSON at ${path}, found something else`)
   if ('message' in answer) throw Refusal.parse({ reason: 'failed', ...answer } as RefusalBody)

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { closedAs } from '../files/closed-names.js'
 import { linkOnDisk, wayOf } from '../files/links.js'
 import { codeOf, contains } from '../files/paths.js'
+import { ignored } from '../../ignored.js'
 
 /** A refused archive; the message ends a sentence about it. */
 export class BadArchive extends Error {
@@ -120,7 +121,8 @@ export class Unpacking {
         this.#skip(path, 'the link leads out')
         break
       }
-    for (const { at, mtime } of this.#times.toReversed()) await utimes(at, mtime, mtime).catch(() => {})
+    for (const { at, mtime } of this.#times.toReversed())
+      await utimes(at, mtime, mtime).catch(ignored('only its time is lost'))
   }
 
   /** The path of an entry in the folder; undefined: it is left out. Refuses the archive when it leads out. */

@@ -8,6 +8,7 @@ import {
   type OperationOutput,
   type RouteInput,
 } from './protocol.js'
+import { ignored } from '../../ignored.js'
 
 type Serve = Parameters<ExtensionHost['routes']['handle']>[2]
 type UseTool = (input: unknown, context: ExtensionToolContext) => Promise<ExtensionToolResult> | ExtensionToolResult
@@ -110,7 +111,8 @@ export class BackendAnswers {
   ): Promise<ExtensionToolResult> {
     const use = this.tools.get(name)
     if (!use) return { text: `the extension does not serve the tool ${name}`, error: true }
-    const progress = (text: string) => void link.request('tools.progress', { call, text }).catch(() => {})
+    const progress = (text: string) =>
+      void link.request('tools.progress', { call, text }).catch(ignored('only the progress is lost'))
     return use(input, { ...context, signal, progress })
   }
 }

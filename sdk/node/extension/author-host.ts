@@ -10,6 +10,7 @@ import {
   type HostOperations,
   type OperationInput,
 } from './protocol.js'
+import { ignored } from '../../ignored.js'
 
 /** Who a backend is. */
 export type BackendIdentity = OperationInput<BackendOperations, 'activate'>
@@ -30,7 +31,9 @@ export const authorHost = (
   const log =
     (level: 'debug' | 'info' | 'warn' | 'error') =>
     (message: string, fields?: object): void =>
-      void ask('log', { level, message: String(message), ...(fields && { fields: { ...fields } }) }).catch(() => {})
+      void ask('log', { level, message: String(message), ...(fields && { fields: { ...fields } }) }).catch(
+        ignored('the connection to the daemon has ended'),
+      )
   return {
     id,
     version,

@@ -7,6 +7,7 @@ import {
   type OperationOutput,
   type StreamRef,
 } from './protocol.js'
+import { ignored } from '../../ignored.js'
 
 /** A request that the other side did not carry out. */
 export class LinkError extends Error {
@@ -258,6 +259,6 @@ export class ExtensionLink<Theirs> {
   #closed(stream: number): void {
     const items = this.#offered.get(stream)
     this.#offered.delete(stream)
-    void Promise.resolve(items?.return?.()).catch(() => {})
+    void Promise.resolve(items?.return?.()).catch(ignored('what it was asked for is not wanted any more'))
   }
 }

@@ -5,6 +5,7 @@ import { Refusal } from '../../refusal.js'
 import { flushFolders } from './files.js'
 import { prefixFolder } from './names.js'
 import { codeOf } from './paths.js'
+import { ignored } from '../../ignored.js'
 
 const FULL = new Set(['ENOSPC', 'EDQUOT', 'EFBIG', 'SQLITE_FULL'])
 const CLOSED = new Set(['EACCES', 'EPERM', 'EROFS'])
@@ -69,7 +70,7 @@ export const replaceFile = async (path: string, bytes: Uint8Array): Promise<void
     }
     await rename(temporary, path)
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {})
+    await rm(temporary, { force: true }).catch(ignored('the failure before it counts'))
     throw writeFailure(error)
   } finally {
     inUse.delete(temporary)

@@ -1,4 +1,5 @@
 import type { Files } from '../../host.js'
+import { ignored } from '../../ignored.js'
 
 /** What is kept goes through these. */
 export type KeptFiles = Pick<Files, 'read' | 'write' | 'remove'>
@@ -57,7 +58,7 @@ export class Kept<T extends object> {
 
   #inTurn(step: () => Promise<void>): Promise<void> {
     const done = this.#last.then(step)
-    this.#last = done.catch(() => {})
+    this.#last = done.catch(ignored('the step before told its own caller'))
     return done
   }
 }

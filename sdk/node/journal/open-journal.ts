@@ -8,6 +8,7 @@ import type { Format } from './format.js'
 import { JournalFile } from './log-file.js'
 import type { Addition } from './log-file.js'
 import { Wakes } from './wakes.js'
+import { ignored } from '../../ignored.js'
 
 interface Item extends Addition {
   readonly flush: boolean
@@ -58,8 +59,7 @@ export class OpenJournal {
   constructor(site: Site) {
     this.#site = site
     this.#log = this.#open()
-    // Callers receive the error; without a caller it must not end the process.
-    this.#log.catch(() => {})
+    this.#log.catch(ignored('callers get it; without one it must not end the process'))
   }
 
   get idle(): boolean {
@@ -249,7 +249,7 @@ export class OpenJournal {
     this.#over = last
     if (last) return this.#queue.splice(0).forEach(item => this.#refuse(item))
     this.#log = this.#open()
-    this.#log.catch(() => {})
+    this.#log.catch(ignored('callers get it; without one it must not end the process'))
   }
 
   #refuse(item: Item | ExclusiveWork): void {

@@ -3,6 +3,7 @@ import { mkdir, open, rename, rm, type FileHandle } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { logLine } from '../../log-line.js'
 import { codeOf } from '../files/paths.js'
+import { ignored } from '../../ignored.js'
 
 const MIB = 1024 * 1024
 /** O_NOFOLLOW and O_NONBLOCK: never writes through a link or blocks on a pipe. */
@@ -99,7 +100,7 @@ export class RotatingFile {
     const { bytesWritten } = await file.write(bytes)
     if (bytesWritten < bytes.length) {
       // A partial line would merge with the next one.
-      await file.truncate(this.#size).catch(() => {})
+      await file.truncate(this.#size).catch(ignored('the write before it is reported'))
       throw Object.assign(new Error('the file system accepts no more bytes'), { code: 'ENOSPC' })
     }
     this.#size += bytes.length
@@ -128,7 +129,7 @@ export class RotatingFile {
     openNow.delete(this.#path)
     const file = this.#file
     this.#file = undefined
-    await file?.close().catch(() => {})
+    await file?.close().catch(ignored('a log that is closed has nothing left to write'))
   }
 
   #drop(text: string, why: string): void {

@@ -7,6 +7,7 @@ import { SocketTables } from './listening-sockets.js'
 import { programFile } from '../programs/package.js'
 import { lowerPriority } from '../programs/priority.js'
 import { needProgram, ownEnv, run } from '../programs/run.js'
+import { ignored } from '../../ignored.js'
 
 /** What the helper inside is asked: to listen on a port of loopback, or to connect to one. */
 export type AskedInside =
@@ -51,7 +52,7 @@ class Helper {
     const gone = Promise.withResolvers<void>()
     this.ready = ready.promise
     this.gone = gone.promise
-    this.ready.catch(() => {})
+    this.ready.catch(ignored('whoever waits for it gets the failure'))
     let errors = ''
     this.#child.stderr!.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-500)))
     const late = setTimeout(() => this.#child.kill('SIGKILL'), STARTS_MS).unref()
@@ -203,7 +204,7 @@ export class NetworkNamespace {
     const server = (await (await this.#help()).ask({ listen: port, host })) as Server
     // It was made elsewhere: this is not told with it.
     Object.assign(server, { allowHalfOpen: true })
-    server.on('error', () => {})
+    server.on('error', ignored('its exit follows'))
     return server.unref()
   }
 
@@ -216,7 +217,7 @@ export class NetworkNamespace {
   async dial(port: number, host?: Loopback): Promise<Socket> {
     const socket = (await (await this.#help()).ask({ dial: port, ...(host && { host }) })) as Socket
     socket.allowHalfOpen = true
-    return socket.on('error', () => {}).pause()
+    return socket.on('error', ignored('its close follows')).pause()
   }
 
   /** Refuses these networks too. */

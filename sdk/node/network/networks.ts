@@ -4,6 +4,7 @@ import { Semaphore } from '../concurrency/semaphore.js'
 import type { EnteredNetwork } from '../wall/spec.js'
 import { OwnNetwork, type NetworkOwner } from './own-network.js'
 import type { ListeningSocket, Loopback } from './socket-table.js'
+import { ignored } from '../../ignored.js'
 
 const LOOK_MS = 2_500
 /** A command that was made for a network starts within this time. */
@@ -93,7 +94,11 @@ export class Networks {
 
   /** Every network follows the rules as they are now. */
   async update(): Promise<void> {
-    await Promise.all([...this.#kept.values()].map(async ({ network }) => (await network).update().catch(() => {})))
+    await Promise.all(
+      [...this.#kept.values()].map(async ({ network }) =>
+        (await network).update().catch(ignored('a network that could not be made has no rules to follow')),
+      ),
+    )
   }
 
   /** Closes the network of a deleted conversation. */
@@ -152,7 +157,7 @@ export class Networks {
 
   #prepareNext(): void {
     this.#next = undefined
-    void this.#prepare().catch(() => {})
+    void this.#prepare().catch(ignored('the next conversation makes its network itself'))
   }
 
   #prepare(): Promise<OwnNetwork> {

@@ -7,6 +7,7 @@ import type { BoundTraffic } from './bound-traffic.js'
 import { forward, endWrong, answerWrong, wrongOf } from './forwarding.js'
 import type { Dial, Target } from './policy.js'
 import { splice } from './splice.js'
+import { ignored } from '../../ignored.js'
 
 const HANDSHAKE = 0x16
 const HANDSHAKE_MS = 60_000
@@ -123,7 +124,7 @@ export class OpenedConnections {
   /** What becomes another protocol goes on as it is, with its placeholders. */
   async #raw(asked: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     const { target, connect } = this.#opened.get(asked.socket)!
-    socket.on('error', () => {})
+    socket.on('error', ignored('its close follows'))
     try {
       const far = await connect()
       const lines = asked.rawHeaders.map((text, at) => (at % 2 ? `${text}\r\n` : `${text}: `)).join('')

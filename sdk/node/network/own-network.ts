@@ -12,6 +12,7 @@ import { EgressProxy } from './proxy.js'
 import { Slirp } from './slirp.js'
 import type { ListeningSocket, Loopback } from './socket-table.js'
 import { splice } from './splice.js'
+import { ignored } from '../../ignored.js'
 
 /** Where the proxy of the daemon is in every network. */
 const PROXY_PORT = 18_999
@@ -155,7 +156,9 @@ export class OwnNetwork {
    * ignore proxies.
    */
   update(): Promise<void> {
-    this.#updating = this.#updating.then(() => this.#update()).catch(() => {})
+    this.#updating = this.#updating
+      .then(() => this.#update())
+      .catch(ignored('whoever uses it next has it updated again'))
     return this.#updating
   }
 
@@ -228,7 +231,7 @@ export class OwnNetwork {
       if (this.#stop.signal.aborted || this.#sockets.size >= MOST_CONNECTIONS) return void socket.destroy()
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))
-      socket.on('error', () => {})
+      socket.on('error', ignored('its close follows'))
       serve(socket)
     })
   }

@@ -4,6 +4,7 @@ import { addressKind, isHere, plainAddress, type Listener, type MachineReach } f
 import { plainName, type Allowed } from './allow.js'
 import type { BoundTraffic } from './bound-traffic.js'
 import { Names } from './names.js'
+import { ignored } from '../../ignored.js'
 
 /** What conversations may reach beyond their own loopback. */
 export interface NetworkPolicy {
@@ -164,7 +165,7 @@ const connected = (socket: Socket, signal: AbortSignal): Promise<Socket> =>
     socket.once('connect', () => {
       over()
       socket.removeAllListeners('error')
-      socket.on('error', () => {})
+      socket.on('error', ignored('its close follows'))
       done(socket.pause())
     })
   })

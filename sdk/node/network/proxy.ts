@@ -7,6 +7,7 @@ import { OpenedConnections, type OpenedDeps } from './opened.js'
 import type { Dial, Target } from './policy.js'
 import { serveSocks } from './socks.js'
 import { splice } from './splice.js'
+import { ignored } from '../../ignored.js'
 
 const SOCKS5 = 5
 const FIRST_BYTE_MS = 60_000
@@ -40,7 +41,7 @@ export class EgressProxy {
 
   /** Serves one connection: what it speaks shows in its first byte. */
   serve(socket: Socket): void {
-    socket.on('error', () => {})
+    socket.on('error', ignored('its close follows'))
     socket.setTimeout(FIRST_BYTE_MS, () => socket.destroy())
     socket.once('readable', () => {
       const first = socket.read() as Buffer | null
@@ -54,7 +55,7 @@ export class EgressProxy {
   }
 
   async #tunnel(asked: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    socket.on('error', () => {})
+    socket.on('error', ignored('its close follows'))
     const target = targetOf(URL.parse(`http://${asked.url ?? ''}`))
     if (!target || !/:\d+$/.test(asked.url ?? ''))
       return endWrong(socket, { status: 400, text: 'expected CONNECT host:port' })

@@ -5,6 +5,7 @@ import { addressKind } from './addresses.js'
 import { lowerPriority } from '../programs/priority.js'
 import { ownEnv, ownProgram } from '../programs/run.js'
 import type { NetworkNamespace } from './namespace.js'
+import { ignored } from '../../ignored.js'
 
 /** Networks kept for examples (RFC 5737): hardly a machine has one, and nothing is hidden behind them. */
 const NETWORKS = ['192.0.2', '198.51.100', '203.0.113']
@@ -82,7 +83,8 @@ export class Slirp {
     if (!ready) slirp.end()
     child.unref()
     // It ends with this process: the other end of this pipe is then gone.
-    for (const pipe of [child.stdio[3], child.stdio[4]] as Socket[]) pipe.on('error', () => {}).unref()
+    for (const pipe of [child.stdio[3], child.stdio[4]] as Socket[])
+      pipe.on('error', ignored('its exit follows')).unref()
     return ready ? slirp : undefined
   }
 

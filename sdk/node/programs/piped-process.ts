@@ -5,6 +5,7 @@ import { codeOf } from '../files/paths.js'
 import type { Walled } from '../wall/wall.js'
 import { lowerFamily, lowerPriority } from './priority.js'
 import { killWalled, signalGroup } from './run-here.js'
+import { ignored } from '../../ignored.js'
 
 const MOST_ERRORS = 2000
 const GRACE_MS = 2000
@@ -37,7 +38,7 @@ export class PipedProcess {
     if (this.#child.pid !== undefined && !priority) lowerPriority(this.#child.pid)
     const { stdin, stderr } = this.#child
     // A program may exit without reading its input; `ended` reports its exit.
-    stdin?.on('error', () => {})
+    stdin?.on('error', ignored('a program may end before it reads its input'))
     stderr.setEncoding('utf8').on('data', (piece: string) => {
       this.#errors = (this.#errors + piece).slice(-MOST_ERRORS)
       this.onErrors?.(piece)

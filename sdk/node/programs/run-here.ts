@@ -4,6 +4,7 @@ import { constants } from 'node:os'
 import type { Env } from './list-env.js'
 import { codeOf } from '../files/paths.js'
 import { lowerPriority } from './priority.js'
+import { ignored } from '../../ignored.js'
 
 /** How to run a program. */
 export interface RunOptions {
@@ -149,7 +150,7 @@ export const runHere = async (program: string, args: readonly string[], options:
     })
   }
   // A program may exit without reading its input; that is not an error.
-  child.stdin?.on('error', () => {}).end(input)
+  child.stdin?.on('error', ignored('a program may end before it reads its input')).end(input)
 
   let timedOut = false
   let killer: NodeJS.Timeout | undefined

@@ -1,6 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { programFile } from './package.js'
 import type { RunOptions, RunResult } from './run-here.js'
+import { ignored } from '../../ignored.js'
 
 /** A request to the runner process: run a program, or stop one. */
 export type RunnerRequest =
@@ -89,7 +90,7 @@ export class Runner {
     const stop = () => void this.#send({ stop: id })
     signal?.addEventListener('abort', stop, { once: true })
     const { promise, resolve, reject } = Promise.withResolvers<RunResult>()
-    const over = promise.catch(() => {})
+    const over = promise.catch(ignored('whoever waits for it gets the failure'))
     this.#waiting.set(id, {
       resolve,
       reject,

@@ -10,6 +10,7 @@ import { copyAt, laterFolder, preparingFolder } from './later-places.js'
 import { kindOf, NOTES } from './sources.js'
 import type { Mount, Walled, WallSpec } from './spec.js'
 import { copyMounts } from './view.js'
+import { ignored } from '../../ignored.js'
 
 const TIMEOUT_MS = 10_000
 
@@ -113,7 +114,7 @@ export const showCopy = async (data: string, pid: number, { id, mounts }: LaterC
     if (missing !== undefined) throw new Error(`expected a mount at ${missing}, found none`)
     if (other !== undefined) throw new Error(`expected only the mounts of the copy, found one at ${other}`)
   } catch (error) {
-    await hideCopy(data, pid, id).catch(() => {})
+    await hideCopy(data, pid, id).catch(ignored('the failure before it counts'))
     throw error
   } finally {
     await rm(path, { force: true })

@@ -11,6 +11,7 @@ import { mountAround, pinned } from './pins.js'
 import { kindOf, real } from './sources.js'
 import type { Mount, WallSpec } from './spec.js'
 import { systemMounts } from './system.js'
+import { ignored } from '../../ignored.js'
 
 /** Sockets through which a process could start programs outside the wall. */
 const DOORS = [
@@ -220,8 +221,9 @@ const someFolders = async ({ workspace, copy }: WallSpec, only: readonly ReachFo
 /** The workspace's `.sandbox/`, read-only; created if missing, since a turn could create and fill it. */
 const sharedSandbox = async ({ workspace, copy, writable }: WallSpec): Promise<Mount[]> => {
   const sandbox = join(workspace, '.sandbox')
-  await mkdir(sandbox, { recursive: true }).catch(() => {})
-  if (copy) await mkdir(join(copy.dir, '.sandbox'), { recursive: true }).catch(() => {})
+  await mkdir(sandbox, { recursive: true }).catch(ignored('what is there is looked at next'))
+  if (copy)
+    await mkdir(join(copy.dir, '.sandbox'), { recursive: true }).catch(ignored('what is there is looked at next'))
   const mountable = !copy || (await kindOf(join(copy.dir, '.sandbox'))) === 'folder'
   if (!mountable || (await kindOf(sandbox)) !== 'folder') return []
   return [['show', sandbox, sandbox, 'configuration of the sandbox'], ...(await writableIn({ workspace, writable }))]

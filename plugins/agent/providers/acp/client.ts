@@ -11,7 +11,7 @@ import type {
   WaitForTerminalExitResponse,
   WriteTextFileRequest,
 } from '@agentclientprotocol/sdk'
-import { Refusal } from '../../../../sdk/index.js'
+import { Refusal, ignored } from '../../../../sdk/index.js'
 import { codeOf } from '../../../../sdk/node/files/paths.js'
 import type { GatedCall, SeenTree, TurnIo } from '../adapter.js'
 import type { ToolContent } from '../../turn/frames/frames.js'
@@ -65,7 +65,7 @@ export class TurnClient implements PeerTurn {
       ({ command, startedAt, ...ended }) => this.#tree.begun(command, startedAt)(ended),
     )
     this.updates = new Updates(this.#calls)
-    this.#died.promise.catch(() => {})
+    this.#died.promise.catch(ignored('whoever waits for it gets the failure'))
     budget.logged = () => this.frames.flushed()
   }
 

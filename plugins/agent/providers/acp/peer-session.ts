@@ -6,6 +6,7 @@ import { Declined } from './declined.js'
 import { fieldsOf } from './outside.js'
 import type { PeerPatience, PeerTurn, WaitNews } from './peer-turn.js'
 import { modelOf, pluginsOf, settingPlan, type SettingPlan, type WantedOptions } from './session-options.js'
+import { ignored } from '../../../../sdk/index.js'
 
 /** What a session needs of its program. */
 export interface SessionOwner {
@@ -112,7 +113,7 @@ export class PeerSession {
     const { shared } = this.#owner
     const seen = this.#owner.prompts(this) ? this.#limit(undone) : this.#owner.watch(undone, this, waits)
     const stopped = Promise.withResolvers<never>()
-    stopped.promise.catch(() => {})
+    stopped.promise.catch(ignored('whoever waits for it gets the failure'))
     // A process of other conversations too goes on, without this session.
     const stop = () => (shared ? stopped.reject(new Crashed('was stopped')) : this.#owner.fail('was stopped', this))
     if (signal.aborted) stop()
@@ -272,7 +273,7 @@ export class PeerSession {
     const { id: sessionId } = this.#opened
     let killer: NodeJS.Timeout | undefined
     const cancel = () => {
-      void agent.notify('session/cancel', { sessionId }).catch(() => {})
+      void agent.notify('session/cancel', { sessionId }).catch(ignored('a program that does not answer is ended'))
       killer = setTimeout(() => this.#owner.fail('did not stop when it was asked to', this), patience.cancelMs)
     }
     this.#prompted = true

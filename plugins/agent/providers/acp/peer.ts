@@ -8,6 +8,7 @@ import { fieldsOf } from './outside.js'
 import { noTurn, PeerSession, type SessionOwner } from './peer-session.js'
 import type { PeerPatience, PeerTurn, WaitNews } from './peer-turn.js'
 import { wire } from './wire.js'
+import { ignored } from '../../../../sdk/index.js'
 
 const IDLE_BYTES = 8 * 1024 * 1024
 
@@ -43,7 +44,7 @@ export class AgentPeer implements SessionOwner {
     this.#process.onErrors = piece => {
       for (const listener of this.#listeners) listener(piece)
     }
-    this.#lost.promise.catch(() => {})
+    this.#lost.promise.catch(ignored('whoever waits for it gets the failure'))
     void this.#process.ended.then(how => this.#fail(how, this.#opening))
   }
 

@@ -24,6 +24,7 @@ import type { Peers, PeerUser } from './peers.js'
 import { watchRefusals } from './refusal-watch.js'
 import { absence, located, type AgentProgram } from './program.js'
 import { approval, opening, planned } from './prompt.js'
+import { ignored } from '../../../../sdk/index.js'
 
 /** The entry of the model list that leaves the choice to the program. */
 const OWN_MODEL = 'default'
@@ -73,7 +74,7 @@ export const acpOn = (
     const places = { shared, own: async () => first ?? own(), writable: () => start(onlyReads) }
     const turn = new VendorTurn(provider, program, request, io, client, peers, servers, places)
     const work = turn.run().finally(() => client.frames.end())
-    work.catch(() => {})
+    work.catch(ignored('whoever waits for it gets the failure'))
     yield* client.frames
     await work
   }

@@ -2,6 +2,7 @@ import type { AnyMessage, Stream } from '@agentclientprotocol/sdk'
 import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { linesWithin, NotTheProtocol, quotedLine } from '../../../../sdk/node/programs/piped-process.js'
+import { ignored } from '../../../../sdk/index.js'
 
 /** Callbacks for the messages of a program. */
 export interface WireHooks {
@@ -77,7 +78,7 @@ export const wire = (input: Readable, output: Writable, hooks: WireHooks, limits
           if (message) return controller.enqueue(message)
         }
       },
-      cancel: () => void lines.return().catch(() => {}),
+      cancel: () => void lines.return().catch(ignored('the program is not read any more')),
     },
     { highWaterMark: 0 },
   )

@@ -5,6 +5,7 @@ import { faultFrom, type ServerFault } from './faults.js'
 import type { ModelCall, ServerModel, StreamPart } from './model.js'
 import { failTurn, NativeOver } from './over.js'
 import type { Spoken } from './spoken.js'
+import { ignored } from '../../../../sdk/index.js'
 
 /** How often and after which delays a failed request is repeated. */
 export interface AskAgain {
@@ -77,7 +78,7 @@ const waitBefore = (attempt: number, { message, details }: ServerFault, again: A
 /** The parts of a streamed answer; ends at once when the turn stops. */
 async function* partsOf({ model, call, io: { signal } }: ModelAsking): AsyncGenerator<StreamPart> {
   const { promise: stopped, reject } = Promise.withResolvers<never>()
-  stopped.catch(() => {})
+  stopped.catch(ignored('whoever waits for it gets the failure'))
   const stop = () => reject(new NativeOver('stopped'))
   if (signal.aborted) stop()
   signal.addEventListener('abort', stop, { once: true })
@@ -96,6 +97,6 @@ async function* partsOf({ model, call, io: { signal } }: ModelAsking): AsyncGene
     signal.removeEventListener('abort', stop)
     // Ends the request of an answer that is not read to its end.
     unwanted.abort()
-    void reader?.cancel().catch(() => {})
+    void reader?.cancel().catch(ignored('the answer is not wanted any more'))
   }
 }

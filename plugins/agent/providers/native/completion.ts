@@ -1,4 +1,4 @@
-import { Refusal, refuse, type Handlers, type Host } from '../../../../sdk/index.js'
+import { Refusal, refuse, type Handlers, type Host, ignored } from '../../../../sdk/index.js'
 import type { CompletionCalls } from '../contract.js'
 import { leasedTarget } from './account-adapter.js'
 import { faultFrom, withoutSecrets, type ServerFault } from './faults.js'
@@ -91,7 +91,7 @@ const answerOf = async (
   let answered = false
   const startedAt = Date.now()
   const { promise: stopped, reject } = Promise.withResolvers<never>()
-  stopped.catch(() => {})
+  stopped.catch(ignored('whoever waits for it gets the failure'))
   const stop = () => reject(new Refusal('dependency', 'the model did not answer in time'))
   signal.addEventListener('abort', stop, { once: true })
   try {

@@ -3,6 +3,7 @@ import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import { setTimeout as delay } from 'node:timers/promises'
 import { SENTENCES } from '../../../../sdk/node/network/outbound.js'
 import { faultOf, lost, refusalWords, ServerFault, withoutSecrets } from './faults.js'
+import { ignored } from '../../../../sdk/index.js'
 
 /** The limits of one answer of a model server. */
 export interface AnswerLimits {
@@ -176,7 +177,7 @@ const refusalOf = async (answer: IncomingMessage, own: { readonly [name: string]
       if (text.length > MOST_REFUSAL) return
     }
   }
-  await Promise.race([read().catch(() => {}), delay(REFUSAL_MS)])
+  await Promise.race([read().catch(ignored('the status says enough')), delay(REFUSAL_MS)])
   answer.destroy()
   const keyless = !['authorization', 'x-api-key'].some(name => own[name] !== undefined)
   return faultOf(statusCode, withoutSecrets(refusalWords(parsed(text)), own), waitOf(headers), keyless)

@@ -4,6 +4,7 @@ import type { NoticeFrame } from '../../turn/frames/frames.js'
 import { ServerFault } from './faults.js'
 import type { ModelCall, ServerModel, StreamPart } from './model.js'
 import { requestTexts, withRequestTexts } from './request-texts.js'
+import { ignored } from '../../../../sdk/index.js'
 
 /** Where the requests of a shielded model go. */
 export interface ShieldedProvider {
@@ -108,8 +109,9 @@ export class ModelShield {
       restored[token] = (restored[token] ?? 0) + count
     const unrestored = all.reduce((sum, each) => sum + each.unrestored, 0)
     if (Object.keys(restored).length + unrestored === 0) return
-    // The answer is whole without these counts.
-    void this.#host.call('shield.inbound', { conversationId, restored, unrestored }).catch(() => {})
+    void this.#host
+      .call('shield.inbound', { conversationId, restored, unrestored })
+      .catch(ignored('the answer is whole without these counts'))
   }
 }
 

@@ -8,7 +8,7 @@ import type {
 import { setTimeout as delay } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { join } from 'node:path'
-import { Refusal } from '../../../../sdk/index.js'
+import { Refusal, ignored } from '../../../../sdk/index.js'
 import type { CardDraft, ToolResult, TurnIo } from '../adapter.js'
 import type { CardReply, Frame, ToolContent } from '../../turn/frames/frames.js'
 import { change } from '../../tools/content.js'
@@ -86,7 +86,8 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
 
   const command = async (words: string): Promise<ToolResult> => {
     const { terminalId } = await client.request('terminal/create', { sessionId, command: words, cwd })
-    const kill = () => void client.request('terminal/kill', { sessionId, terminalId }).catch(() => {})
+    const kill = () =>
+      void client.request('terminal/kill', { sessionId, terminalId }).catch(ignored('the command has ended'))
     if (signal.aborted) kill()
     signal.addEventListener('abort', kill, { once: true })
     try {
@@ -97,7 +98,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
       return { ok: exit === 0, exit, text, content: [{ type: 'text', text }] }
     } finally {
       signal.removeEventListener('abort', kill)
-      await client.request('terminal/release', { sessionId, terminalId }).catch(() => {})
+      await client.request('terminal/release', { sessionId, terminalId }).catch(ignored('the command has ended'))
     }
   }
 
@@ -220,7 +221,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     }
   }
 
-  const paused = (ms = 0): Promise<void> => delay(ms, undefined, { signal }).catch(() => {})
+  const paused = (ms = 0): Promise<void> => delay(ms, undefined, { signal }).catch(ignored('the wait was cut short'))
 
   return {
     signal,

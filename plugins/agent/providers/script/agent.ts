@@ -11,6 +11,7 @@ import { outline, outside } from './outside.js'
 import { literal } from './variables.js'
 import type { ScriptCommand } from './verb.js'
 import { verbs } from './verbs.js'
+import { ignored } from '../../../../sdk/index.js'
 
 const MODES = [
   { id: 'default', name: 'Work' },
@@ -129,7 +130,7 @@ class Session {
     const over = this.#told(script, client)
     const ended = await Promise.race([over.then(() => true), waits.promise.then(() => false)])
     if (ended) return { stopReason: stop.signal.aborted ? 'cancelled' : 'end_turn' }
-    over.catch(() => {})
+    over.catch(ignored('the prompt was answered already'))
     this.#planned = { over, stop, approve: approval.resolve }
     return { stopReason: 'end_turn' }
   }

@@ -1,6 +1,15 @@
 import { mkdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { accessTo, allows, commonReach, isWithin, Refusal, refuse, type ReachFolder } from '../../../../sdk/index.js'
+import {
+  accessTo,
+  allows,
+  commonReach,
+  isWithin,
+  Refusal,
+  refuse,
+  type ReachFolder,
+  ignored,
+} from '../../../../sdk/index.js'
 import { listEnv, needProgram, type Env } from '../../../../sdk/node/programs/run.js'
 import { GitFailure } from '../../../../sdk/node/programs/git.js'
 import { tooLarge } from '../../../../sdk/node/files/large-files.js'
@@ -240,7 +249,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   /** Removes what a killed daemon left half-written beside these paths of a conversation's tree. */
   async sweep({ id, branch }: Conversation, paths: readonly string[]): Promise<void> {
     const { copies, workspace } = this.#deps
-    for (const path of paths) await sweepBeside(branch ? copies.dir(id) : workspace, path).catch(() => {})
+    for (const path of paths)
+      await sweepBeside(branch ? copies.dir(id) : workspace, path).catch(ignored('the next start sweeps it'))
   }
 
   /** Resolves when no warm copy is being prepared. */

@@ -4,6 +4,7 @@ import type { FrameEvent } from '../../contract.js'
 import type { DeltaFrame, Frame } from './frames.js'
 import type { FrameMask } from '../../secrets/frame-mask.js'
 import { DELTA_BYTES, capped, pieces, thinned, weigh } from './frame-caps.js'
+import { ignored } from '../../../../sdk/index.js'
 
 const MERGE_MS = 40
 const MOST = { frames: 100_000, bytes: 128 * 1024 * 1024 }
@@ -189,7 +190,7 @@ export class FrameLog {
 
   async #pump(): Promise<void> {
     // One more turn of the event loop, so that frames that arrive together are written together.
-    await this.#options.after?.catch(() => {})
+    await this.#options.after?.catch(ignored('the step before tells its own caller'))
     while (this.#queue.length && !this.#broken) {
       const batch = this.#queue.slice(0, BATCH)
       const before = this.#seq

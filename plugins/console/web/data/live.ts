@@ -8,6 +8,7 @@ import { dropQueries, refetch } from './queries.js'
 import { watchLooking } from './looking.js'
 import { fleetAfter, NO_FLEET, type FleetState } from './roster.js'
 import { person, renewSession, signIn } from './session/session.js'
+import { ignored } from '../../../../sdk/ignored.js'
 
 /** The state of the page's connection to the daemon. */
 export type ConnectionState = 'connecting' | 'connected' | 'reconnecting' | 'starting'
@@ -137,7 +138,7 @@ let cut: (() => void) | undefined
 let leading = false
 
 const sayIdle = (idle: boolean): void => {
-  if (leading) void askDaemon('POST /system/presence', { clientId, idle }).catch(() => {})
+  if (leading) void askDaemon('POST /system/presence', { clientId, idle }).catch(ignored('the next change says it'))
 }
 
 let idleNow = (): boolean => false
@@ -234,7 +235,7 @@ const follow = async (signal: AbortSignal): Promise<void> => {
       tabs.removeEventListener('message', listen)
       return lead(signal)
     })
-    .catch(() => {})
+    .catch(ignored('the next tab leads'))
   tabs.removeEventListener('message', listen)
 }
 
@@ -280,6 +281,6 @@ export const watchEvents = (): void => {
   setInterval(() => {
     if (signIn.value.kind !== 'in' || Date.now() - renewedAt < RENEW) return
     renewedAt = Date.now()
-    void renewSession().catch(() => {})
+    void renewSession().catch(ignored('a session that ended is signed in anew'))
   }, 60_000)
 }

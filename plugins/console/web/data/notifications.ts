@@ -2,6 +2,7 @@ import { signal } from '@preact/signals-core'
 import { attention, served } from './live.js'
 import { findPush, forgetDevice, pushed, registerDevice } from './push.js'
 import { fragmentOf } from './route.js'
+import { ignored } from '../../../../sdk/ignored.js'
 
 const KEY = 'sandbox.notifications'
 
@@ -65,7 +66,7 @@ export const watchNotifications = (): void => {
   served.subscribe(now => {
     if (found || !now.has('push.config')) return
     found = true
-    void findPush().catch(() => {})
+    void findPush().catch(ignored('the page works without notifications'))
   })
   let before: number | undefined
   attention.subscribe(now => {

@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks'
 import type { CodePiece } from './code/colouring.js'
 import { visibleText } from './format.js'
 import { TextBlock } from './text-block.js'
+import { ignored } from '../../../../sdk/ignored.js'
 
 /** A growing code is coloured when it rests. */
 const REST_MS = 150
@@ -19,8 +20,7 @@ export const CodeBlock = ({ text, language }: { text: string; language: string }
       const pieces = await colouredPieces(text, language)
       if (pieces && !gone) coloured.value = { text, pieces }
     }
-    // Without its grammar the code stays as it is.
-    const timer = setTimeout(() => void colour().catch(() => {}), REST_MS)
+    const timer = setTimeout(() => void colour().catch(ignored('without its grammar the code stays as it is')), REST_MS)
     return () => {
       gone = true
       clearTimeout(timer)

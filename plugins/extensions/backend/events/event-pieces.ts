@@ -1,3 +1,4 @@
+import { ignored } from '../../../../sdk/index.js'
 const COMMENT = Buffer.from(': \n\n')
 const HEARTBEAT = 15_000
 const KINDS = new Set(['message', 'done', 'error'])
@@ -6,8 +7,7 @@ const KINDS = new Set(['message', 'done', 'error'])
 export async function* eventPieces(events: AsyncIterable<unknown>): AsyncGenerator<Uint8Array, void> {
   const iterator = events[Symbol.asyncIterator]()
   let next = iterator.next()
-  // Its failure is thrown where it is awaited.
-  next.catch(() => {})
+  next.catch(ignored('it is thrown where it is awaited'))
   try {
     yield Buffer.from('retry: 1000\n\n')
     for (;;) {
@@ -19,7 +19,7 @@ export async function* eventPieces(events: AsyncIterable<unknown>): AsyncGenerat
       if (item.done) return
       yield encoded(item.value)
       next = iterator.next()
-      next.catch(() => {})
+      next.catch(ignored('it is thrown where it is awaited'))
     }
   } finally {
     void iterator.return?.()

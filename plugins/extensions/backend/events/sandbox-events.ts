@@ -1,5 +1,5 @@
 import type { Host } from '../../../../sdk/index.js'
-import { refuse } from '../../../../sdk/index.js'
+import { refuse, ignored } from '../../../../sdk/index.js'
 import type { ExtensionRecords } from '../../runtime.js'
 import type { ExtensionBackend } from '../backend.js'
 import { deny } from '../../../../sdk/node/extension/denied.js'
@@ -101,12 +101,13 @@ export const eventOperations = (
     untaken++
     link
       .request('event', { subscription, event })
-      .catch(() => {})
+      .catch(ignored('its process has ended'))
       .finally(() => untaken--)
   }
   const changed = (watch: number, glob: string) => (event: object) => {
     const seen = backend.entries.watched(glob, event)
-    if (seen.length > 0) void backend.process?.link.request('files', { watch, paths: seen }).catch(() => {})
+    if (seen.length > 0)
+      void backend.process?.link.request('files', { watch, paths: seen }).catch(ignored('its process has ended'))
   }
   return {
     handlers: {

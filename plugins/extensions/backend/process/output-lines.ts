@@ -1,3 +1,4 @@
+import { ignored } from '../../../../sdk/index.js'
 const MOST_LINE = 4000
 
 /** Gives the lines of a stream, each cut; a line without an end is not kept for longer than that. */
@@ -12,5 +13,5 @@ export const eachLine = (stream: NodeJS.ReadableStream, take: (line: string) => 
   stream.on('end', () => {
     if (rest) take(rest)
   })
-  stream.on('error', () => {})
+  stream.on('error', ignored('its end follows'))
 }

@@ -5,6 +5,7 @@ import { programFile } from '../../../../sdk/node/programs/package.js'
 import type { WorkspaceChanges } from '../../watch/changes.js'
 import type { SearchFreshness } from '../contract.js'
 import type { IndexAnswer, IndexQuestions, IndexRequest, IndexState, IndexWorkerData } from './index-questions.js'
+import { ignored } from '../../../../sdk/index.js'
 
 const WORKER = programFile('plugins/workspace/search/index/index-worker.js')
 const IDLE_MS = 900_000
@@ -129,7 +130,9 @@ export class WorkspaceIndex {
   #note({ built }: IndexState): void {
     if (this.#building === !built) return
     this.#building = !built
-    void this.#host.call('kernel.events.publish', { domain: 'index' }).catch(() => {})
+    void this.#host
+      .call('kernel.events.publish', { domain: 'index' })
+      .catch(ignored('clients read the state again when they connect'))
     if (!built) void this.#untilBuilt()
   }
 

@@ -4,6 +4,7 @@ import { askDaemon } from '../api.js'
 import { served } from '../live.js'
 import { watchQuery } from '../queries.js'
 import { signIn } from '../session/session.js'
+import { ignored } from '../../../../../sdk/ignored.js'
 
 /** An extension whose pages the console shows. */
 export type ShownExtension = ExtensionRecord & Required<Pick<ExtensionRecord, 'pageCalls'>>
@@ -75,5 +76,5 @@ export const reportUses = async (): Promise<void> => {
   if (used.size === 0) return
   const reports = Object.fromEntries([...used].map(([id, entries]) => [id, Object.fromEntries(entries)]))
   used.clear()
-  await askDaemon('POST /extensions/usage', { reports }).catch(() => {})
+  await askDaemon('POST /extensions/usage', { reports }).catch(ignored('only the count is lost'))
 }

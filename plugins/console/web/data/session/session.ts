@@ -9,6 +9,7 @@ import { dropOwn, remembers } from '../own-storage.js'
 import { fragmentOf, showPlace } from '../route.js'
 import type { SignInCodes } from './oidc.js'
 import { dropSession, keepSession, readSession, type KeptSession } from './vault.js'
+import { ignored } from '../../../../../sdk/ignored.js'
 
 /** The user of the page. */
 export interface SignedInPerson {
@@ -92,8 +93,8 @@ export const signOut = async (): Promise<void> => {
   // The event stream ends first: it would be refused.
   signIn.value = { kind: 'checking' }
   // The next person at this browser must not read this one's notifications.
-  await import('../push.js').then(({ forgetDevice }) => forgetDevice()).catch(() => {})
-  await askDaemon('POST /system/sessions/revoke', { current: true }).catch(() => {})
+  await import('../push.js').then(({ forgetDevice }) => forgetDevice()).catch(ignored('signing out goes on without it'))
+  await askDaemon('POST /system/sessions/revoke', { current: true }).catch(ignored('signing out goes on without it'))
   await dropSession()
   dropOwn()
   tabs?.postMessage('out')

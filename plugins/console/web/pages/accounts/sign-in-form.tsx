@@ -10,6 +10,7 @@ import { ChoiceField, TextField } from '../../ui/fields.js'
 import { momentOf, visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
 import { Copyable } from '../../ui/copy.js'
+import { ignored } from '../../../../../sdk/ignored.js'
 
 const FLOWS: { readonly [flow in SignInFlow]: string } = {
   redirect: 'In the browser',
@@ -45,9 +46,10 @@ export const SignInForm = ({ provider: { id: provider, label, flows }, account, 
     done()
   }, [attempt?.state])
   const leave = () => {
-    // What is over by now needs no end.
     if (start && !finished.current)
-      askDaemon('POST /accounts/{provider}/login/cancel', { provider, handshake: start.handshake }).catch(() => {})
+      askDaemon('POST /accounts/{provider}/login/cancel', { provider, handshake: start.handshake }).catch(
+        ignored('what is over by now needs no end'),
+      )
     close()
   }
   const begin = async () => {

@@ -17,6 +17,7 @@ import { visibleName } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
 import { attachInput } from './view-input.js'
 import { TextBlock } from '../../ui/text-block.js'
+import { ignored } from '../../../../../sdk/ignored.js'
 
 const STATES: { readonly [kind in SocketState['kind']]: string } = {
   opening: 'Connecting …',
@@ -140,12 +141,12 @@ export const BrowserView = ({ session, leave }: { session: BrowserSession; leave
           return
         case 'frame':
           said.value = ''
-          return void painter.draw(frame.data, frame.format).catch(() => {})
+          return void painter.draw(frame.data, frame.format).catch(ignored('the next frame is drawn'))
         case 'select':
           menu.value = frame.menu
           return
         case 'selection':
-          return void navigator.clipboard?.writeText(frame.text).catch(() => {})
+          return void navigator.clipboard?.writeText(frame.text).catch(ignored('the browser may refuse its clipboard'))
         case 'gone':
           bound.value = undefined
           return

@@ -27,6 +27,7 @@ import { Composer } from './composer.js'
 import { RowView, type RowActions } from './rows.js'
 import { DataAge } from '../../ui/data-age.js'
 import { FaultLine } from '../../ui/page.js'
+import { ignored } from '../../../../../sdk/ignored.js'
 
 const QueuePane = lazyView(async () => (await import('./queue-pane.js')).QueuePane)
 const FindBar = lazyView(async () => (await import('./find-bar.js')).FindBar)
@@ -203,9 +204,9 @@ const Conversation = ({ id }: { id: string }) => {
     [id, agent?.run],
   )
   // Keys that are typed while it is loaded would act on the page.
-  useEffect(() => void FindBar.preload().catch(() => {}), [])
+  useEffect(() => void FindBar.preload().catch(ignored('it is loaded when it is opened')), [])
   useEffect(() => {
-    if (mayWork) void askDaemon('POST /agents/{id}/seen', { id }).catch(() => {})
+    if (mayWork) void askDaemon('POST /agents/{id}/seen', { id }).catch(ignored('the next visit says it'))
   }, [id])
   const toMessage = (by: 1 | -1) => {
     const from = control.current?.firstShown() ?? 0

@@ -21,6 +21,7 @@ import { SideViews } from '../../ui/extensions/side-views.js'
 import { lazyView } from '../../ui/lazy.js'
 import { DataAge } from '../../ui/data-age.js'
 import { FaultLine } from '../../ui/page.js'
+import { ignored } from '../../../../../sdk/ignored.js'
 
 const LandDialog = lazyView(async () => (await import('./land-dialog.js')).LandDialog)
 const ConflictPane = lazyView(async () => (await import('./conflict-pane.js')).ConflictPane)
@@ -142,7 +143,7 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
   const [shownRepo, shownPath] = rest
   const action = useAction()
   const landing = useSignal<readonly string[] | undefined>(undefined)
-  useEffect(() => void LandDialog.preload().catch(() => {}), [])
+  useEffect(() => void LandDialog.preload().catch(ignored('it is loaded when it is opened')), [])
   const picked = useSignal<ReadonlySet<string>>(new Set())
   const discarding = useSignal(false)
   const said = useSignal('')

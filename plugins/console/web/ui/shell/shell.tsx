@@ -15,6 +15,7 @@ import { useQuery } from '../query.js'
 import { shellCommands } from './shell-commands.js'
 import { ViewLinks } from '../extensions/view-links.js'
 import { listedPages, pageIsVisible } from '../visible.js'
+import { ignored } from '../../../../../sdk/ignored.js'
 
 const loaded = new Map<string, FunctionComponent<PageProps>>()
 
@@ -163,7 +164,7 @@ export const Shell = () => {
   useCommands([...shellCommands(open), ...commandsOfExtensions()])
   useEffect(() => {
     // Keys that are typed while it is loaded would act on the page.
-    void Palette.preload().catch(() => {})
+    void Palette.preload().catch(ignored('it is loaded when it is opened'))
   }, [])
   useEffect(() => {
     document.title = `${waiting > 0 ? `(${waiting}) ` : ''}${page.label} – Sandbox`
