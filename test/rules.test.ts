@@ -15,7 +15,7 @@ const LINES = {
   file: 400,
   kernelFile: 300,
   folders: {
-    kernel: 1170,
+    kernel: 1171,
     'kernel/auth': 1502,
     'kernel/config': 205,
     'kernel/extensions': 300,

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { Refusal, refuse, ignored, ignored } from '../../../sdk/index.js'
+import { Refusal, refuse, ignored } from '../../../sdk/index.js'
 import type { TurnPowers } from '../../../sdk/node/access/powers.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { CardDraft, GatedCall, ToolResult, TurnIo, UserMessage } from '../providers/adapter.js'

@@ -45,7 +45,7 @@ const inFish = async ({ file, env, folder }: Scripted, line: string): Promise<st
     found => found.split('\t')[0]!,
   )
 
-/** Tries again while a busy machine answers too late: completion then says nothing, and a person presses the key again. */
+/** Tries again while a busy machine answers too late: completion then says nothing, and a person tries again. */
 const tried = async (work: () => Promise<void>, times = 10): Promise<void> => {
   for (let left = times; ; left--) {
     try {
