@@ -8,7 +8,7 @@ import { openStore } from '../../../kernel/storage/store.js'
 import { createClient } from '../../../sdk/client.js'
 import { daemonWith, folderOf, inGit, makeWorkspace, type Support } from '../../support/daemon.js'
 import { joined, type Joined } from '../../support/joined.js'
-import { EVERY_CASE, exactly } from '../../support/lists.js'
+import { exactly } from '../../support/lists.js'
 import { OPERATIONS, resolved, type Operation, type Schema } from '../../support/schema.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 import { walled } from '../support.js'
@@ -18,7 +18,7 @@ const PLANTED = ['zirkonia', 'quartzite', 'feldspar'] as const
 const [NAME, CONTENT, PERSON] = PLANTED
 const WORDS = new RegExp(PLANTED.join('|'), 'i')
 const SEED = Number(process.env.SANDBOX_PROPERTY_SEED ?? 20_261)
-const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? (EVERY_CASE ? 24 : 8))
+const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? 24)
 
 const FILES = {
   'README.md': `# ${CONTENT}\n`,
