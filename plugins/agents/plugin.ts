@@ -65,7 +65,7 @@ export const activate = async (host: Host): Promise<void> => {
     shown: shownBeside,
   })
   const archive = new Archive({ host, roster, conversations })
-  await Promise.all([notes.open(), roster.open(), statuses.open()])
+  await Promise.all([roster.open(), statuses.open()])
 
   /** One conversation with its branch and the repositories of its copy. */
   const work = async (id: string) => {
@@ -73,7 +73,7 @@ export const activate = async (host: Host): Promise<void> => {
     const branch = requireBranch(state.conversation, 'there is nothing to compare')
     const { repos } = await host.call('checkouts.repos', { id })
     // If all work is on the branch, reads only that: scanning a large copy takes long.
-    const shown = notes.holdsAll(state)
+    const shown = (await notes.holdsAll(state))
       ? repos.map(({ copy: _looked, ...repo }): CheckoutRepo => takenOver(repo))
       : repos
     return { conversation: state.conversation, branch, repos: shown }

@@ -90,11 +90,13 @@ export class Conversations {
   }
 
   async load(): Promise<void> {
-    const texts = async (prefix: string) =>
-      (await this.#store.texts(prefix)).map(([key, json]) => [key.slice(prefix.length), json] as const)
-    const [live, gone, leaving] = await Promise.all([texts(LIVE), texts(GONE), this.#store.all<Leaving>(LEAVING)])
-    this.#live.load(live)
-    this.#gone.load(gone)
+    const [live, gone, leaving] = await Promise.all([
+      this.#store.texts(LIVE),
+      this.#store.texts(GONE),
+      this.#store.all<Leaving>(LEAVING),
+    ])
+    this.#live.load(live, LIVE)
+    this.#gone.load(gone, GONE)
     for (const [key, value] of leaving) this.#leaving.set(key.slice(LEAVING.length), value)
     for (const id of this.#leaving.keys()) this.#live.delete(id)
   }

@@ -44,17 +44,26 @@ export class RunNotes {
   readonly #committing = new Map<string, Promise<void>>()
   /** Why committing the work of a conversation failed. */
   readonly #failures = new Map<string, string>()
+  #opened: Promise<void> | undefined
   #closing = false
 
   constructor(host: Pick<Host, 'call' | 'log' | 'signal'> & { readonly store: Store }) {
     this.#host = host
   }
 
-  async open(): Promise<void> {
-    this.#notes.load(await this.#host.store.texts())
+  /** Reads the notes when one is first needed: a start has thousands that nobody asks for. */
+  #open(): Promise<void> {
+    this.#opened ??= this.#host.store
+      .texts()
+      .then(texts => this.#notes.load(texts))
+      .catch(error => {
+        this.#opened = undefined
+        throw error
+      })
+    return this.#opened
   }
 
-  /** The run of a conversation whose work landed after it had ended. */
+  /** The run of a conversation whose work landed after it had ended; known once `commit` was called. */
   landed(id: string): string | undefined {
     return this.#notes.get(id)?.landed
   }
@@ -74,26 +83,29 @@ export class RunNotes {
   }
 
   async forget(id: string): Promise<void> {
+    await this.#open()
     this.#notes.delete(id)
     this.#failures.delete(id)
     await this.#host.store.delete(id)
   }
 
   /** Whether all work is on the branch; only turns change a copy. */
-  holdsAll({ conversation: { id, lastRun }, live }: ConversationState): boolean {
+  async holdsAll({ conversation: { id, lastRun }, live }: ConversationState): Promise<boolean> {
+    await this.#open()
     const { committed, large = false } = this.#notes.get(id) ?? {}
     return !live && lastRun !== undefined && committed === lastRun && !large
   }
 
   /** Commits the work of the last run to the branch; retries later if the copy cannot be committed now. */
-  commit({ conversation: { id, branch, lastRun, archivedAt }, live }: ConversationState): Promise<void> {
+  async commit({ conversation: { id, branch, lastRun, archivedAt }, live }: ConversationState): Promise<void> {
+    await this.#open()
     const nothing =
       branch === undefined
       || live
       || lastRun === undefined
       || archivedAt !== undefined
       || this.#notes.get(id)?.committed === lastRun
-    if (this.#closing || nothing) return Promise.resolve()
+    if (this.#closing || nothing) return
     const busy = this.#committing.get(id)
     if (busy) return patiently(busy)
     const work = this.#commit(id)
@@ -128,6 +140,7 @@ export class RunNotes {
 
   async #note(id: string, note: RunNote): Promise<void> {
     if (note.committed !== undefined) this.#failures.delete(id)
+    await this.#open()
     const merged = { ...this.#notes.get(id), ...note }
     this.#notes.set(id, merged)
     await this.#host.store.set(id, merged)

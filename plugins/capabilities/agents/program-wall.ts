@@ -56,7 +56,8 @@ export const programBehindWall = async (
       readOnly: (await programFolders({ data }, { id, program })).filter(each => !contains(root, each)),
       env: listEnv({ PWD: folder, ...env }),
     },
-    program,
+    // Its folder need not be in the PATH of the wall.
+    (await placeOf({ data }, { id, program })) ?? program,
     args,
   )
 }

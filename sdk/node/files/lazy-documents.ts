@@ -2,9 +2,9 @@
 export class LazyDocuments<T extends object> {
   readonly #kept = new Map<string, T | string>()
 
-  /** Adds documents as JSON text, by id. */
-  load(texts: Iterable<readonly [id: string, json: string]>): void {
-    for (const [id, json] of texts) this.#kept.set(id, json)
+  /** Adds documents as JSON text; the id is the key without this prefix. */
+  load(texts: Iterable<readonly [key: string, json: string]>, prefix = ''): void {
+    for (const [key, json] of texts) this.#kept.set(key.slice(prefix.length), json)
   }
 
   get size(): number {
