@@ -28,7 +28,7 @@ export const modules = async (sources, made) => {
   }
   rmSync(KEPT, { force: true })
   // The compile cache of tests has a name for each state of a file: old ones would stay for ever.
-  if (changed.length) rmSync('dist/compiled', { recursive: true, force: true })
+  if (changed.length) rmSync('dist/compiled', { recursive: true, force: true, maxRetries: 5 })
   if (changed.length) {
     const count = changed.length <= FEW ? 1 : 2
     const shares = Array.from({ length: count }, (_, at) => changed.filter((_, of) => of % count === at))

@@ -6,7 +6,7 @@ export interface CliColumn {
   /** Its field; `a.b` is a field of a field, `a.length` the length of a list. The first one with a value counts. */
   readonly field: string | readonly string[]
   readonly as?: CliForm
-  /** What stands for a value, such as `waits for you` for `open`; it may name fields, and `{sandbox}`, as `done` does. */
+  /** What stands for a value, such as `waits for you` for `open`; may name fields, and `{sandbox}`, as `done` does. */
   readonly words?: { readonly [value: string]: string }
   /** What stands for no value. */
   readonly none?: string

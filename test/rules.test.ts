@@ -22,7 +22,7 @@ const LINES = {
     'kernel/http': 1340,
     'kernel/http/sockets': 260,
     'kernel/logs': 250,
-    'kernel/storage': 455,
+    'kernel/storage': 465,
     'kernel/streams': 600,
   } as Record<string, number>,
 }

@@ -20,8 +20,8 @@ export const newerFormat = (data: string): string | undefined => {
   const { format = FORMAT, version: before = 'a newer version' } = writtenBy(file)
   if (format > FORMAT)
     return (
-      `the data folder ${data} was written by sandbox ${before}, which is newer than this one, ${version}: install that `
-      + 'version again, or choose another folder with --data'
+      `the data folder ${data} was written by sandbox ${before}, which is newer than this one, ${version}: install `
+      + 'that version again, or choose another folder with --data'
     )
   if (before === version) return undefined
   writeFileSync(`${file}.new`, JSON.stringify({ format: FORMAT, version } satisfies Written), { mode: 0o600 })
