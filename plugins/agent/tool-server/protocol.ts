@@ -24,6 +24,8 @@ export const toolProtocol = async (tools: () => ServedTools | undefined): Promis
         // The library accepts any JSON Schema of an object.
         inputSchema: input as { type: 'object' },
         annotations: { readOnlyHint: readOnly },
+        // Programs built on the Claude Agent SDK show the model only the names of other tools.
+        _meta: { 'anthropic/alwaysLoad': true },
       })),
     }))
     server.setRequestHandler('tools/call', async ({ params }, context) => {

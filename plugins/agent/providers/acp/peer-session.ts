@@ -3,7 +3,7 @@ import type { ToolSession } from '../../tool-server/tool-servers.js'
 import { promptUsageOf, sessionOf, sessionOptionsOf, type ProgramSession, type PromptEnd } from './answers.js'
 import { CannotShare, Crashed } from './crashed.js'
 import { Declined } from './declined.js'
-import { fieldsOf } from './outside.js'
+import { fieldsOf, lineField } from './outside.js'
 import type { PeerPatience, PeerTurn, WaitNews } from './peer-turn.js'
 import { modelOf, pluginsOf, settingPlan, type SettingPlan, type WantedOptions } from './session-options.js'
 import { ignored } from '../../../../sdk/index.js'
@@ -49,6 +49,8 @@ export class PeerSession {
   shown: string | undefined
   /** It is being opened. */
   opening = false
+  /** Why the program did not load its previous session. */
+  unloaded: string | undefined
   /** Open requests of the program, plus one while it handles a request of the daemon. */
   #busy = 0
   #prompted = false
@@ -198,6 +200,7 @@ export class PeerSession {
       return true
     } catch (error) {
       if (error instanceof Crashed) throw error
+      this.unloaded = reasonOf(error)
       return false
     } finally {
       this.#loading = undefined
@@ -303,6 +306,15 @@ export class PeerSession {
   get #opened(): ProgramSession {
     return this.#session ?? noTurn()
   }
+}
+
+const MOST_REASON = 300
+
+/** What a program says of a request that it refused. */
+const reasonOf = (error: unknown): string => {
+  const { message, data } = fieldsOf(error)
+  const { details } = fieldsOf(data)
+  return (lineField(details, MOST_REASON) ?? lineField(message, MOST_REASON)) || 'it does not say why'
 }
 
 /** Refuses a request of a program outside of its turns. */

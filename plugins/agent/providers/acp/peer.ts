@@ -18,6 +18,8 @@ export interface PeerUse {
   readonly shared: boolean
   /** Called when it has to be ended because of one of its sessions. */
   readonly forced?: () => void
+  /** It reads and writes files itself. */
+  readonly ownFiles?: boolean
   /** Called while its start takes long, with how it is. */
   readonly waits?: WaitNews
 }
@@ -221,12 +223,13 @@ export class AgentPeer implements SessionOwner {
       )
     const { signal, closed } = this.#connection
     void closed.then(() => this.#closed(signal.reason))
+    const files = !this.#use.ownFiles
     const seen = this.watch('has not answered', undefined, this.#use.waits)
     try {
       this.#about = await this.#ask(
         this.#connection.agent.request(methods.agent.initialize, {
           protocolVersion: PROTOCOL_VERSION,
-          clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
+          clientCapabilities: { fs: { readTextFile: files, writeTextFile: files }, terminal: true },
           clientInfo: { name: 'sandbox', version: '1' },
         }),
       )

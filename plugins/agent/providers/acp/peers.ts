@@ -38,6 +38,8 @@ export interface PeerUser {
   /** The subagent that runs beside its turn; left out: the turn's own agent. */
   readonly subagent?: string
   readonly signal: AbortSignal
+  /** Its program reads and writes files itself. */
+  readonly ownFiles?: boolean
   /** Called while the start of the program takes long. */
   readonly waits?: WaitNews
 }
@@ -97,7 +99,7 @@ export class Peers {
 
   /** The program of a conversation's provider: the waiting one if it has the session, otherwise a new one. */
   async take(user: PeerUser, command: TreeCommand, session: string | undefined): Promise<PeerSession> {
-    const { conversationId, provider, subagent, signal, waits } = user
+    const { conversationId, provider, subagent, signal, waits, ownFiles = false } = user
     const key = ownKey(user)
     const { program, args, env, root } = command
     const { dev, ino } = await stat(root)
@@ -120,6 +122,7 @@ export class Peers {
     signal.throwIfAborted()
     const peer = await AgentPeer.start(command, this.#patience, signal, {
       shared: false,
+      ownFiles,
       ...(waits && { waits }),
     })
     const opened = peer.session(command.agentFolders)
@@ -198,7 +201,7 @@ export class Peers {
   async #shared(key: string, user: PeerUser, program: SharedProgram): Promise<Kept> {
     const running = this.#kept.get(key)
     if (running && !running.peer.over) return running
-    const starting = this.#starting.get(key) ?? this.#starts(key, user.provider, program, running)
+    const starting = this.#starting.get(key) ?? this.#starts(key, user, program, running)
     const { kept, users, stop } = starting
     users.add(user)
     try {
@@ -209,10 +212,10 @@ export class Peers {
     }
   }
 
-  #starts(key: string, provider: string, program: SharedProgram, before: Kept | undefined): Starting {
+  #starts(key: string, user: PeerUser, program: SharedProgram, before: Kept | undefined): Starting {
     const [users, stop] = [new Set<PeerUser>(), new AbortController()]
     const waits: WaitNews = how => users.forEach(user => user.waits?.(how))
-    const kept = this.#start(key, provider, program, before, stop.signal, waits)
+    const kept = this.#start(key, user, program, before, stop.signal, waits)
     const starting = { kept, users, stop }
     this.#starting.set(key, starting)
     const over = () => void (this.#starting.get(key) === starting && this.#starting.delete(key))
@@ -225,7 +228,7 @@ export class Peers {
 
   async #start(
     key: string,
-    provider: string,
+    { provider, ownFiles = false }: PeerUser,
     program: SharedProgram,
     before: Kept | undefined,
     stop: AbortSignal,
@@ -233,7 +236,7 @@ export class Peers {
   ): Promise<Kept> {
     if (before) await this.#drop(key, before)
     const forced = () => this.separate(provider)
-    const use = { shared: true, forced, waits }
+    const use = { shared: true, ownFiles, forced, waits }
     const peer = await AgentPeer.start(await program.command(), this.#patience, stop, use)
     const kept: Kept = { peer, made: key, sessions: new Map(), turns: 0 }
     this.#kept.set(key, kept)

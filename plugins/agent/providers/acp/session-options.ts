@@ -10,6 +10,8 @@ export interface SessionOptions {
 /** The options that a turn requests. */
 export interface WantedOptions {
   readonly mode: PermissionMode
+  /** The program's own name of this mode. */
+  readonly modeName?: string
   /** Left out: the program's default. */
   readonly model?: string
   readonly effort?: string
@@ -56,12 +58,13 @@ export const modelsOf = (options: SessionOptions): string[] => {
 }
 
 /** The settings that a session needs for the options of a turn. */
-export const settingPlan = (session: SessionOptions, { mode, model, effort }: WantedOptions): SettingPlan => {
+export const settingPlan = (session: SessionOptions, { mode, modeName, model, effort }: WantedOptions): SettingPlan => {
   const set: OptionToSet[] = []
   const missing: Unenforced[] = []
   const modes = modesOf(session)
-  const wanted = mode === PLAN ? PLAN : askingMode(modes)
-  if (mode === PLAN && !modes.values.includes(PLAN)) missing.push('mode')
+  const named = modeName !== undefined && modes.values.includes(modeName) ? modeName : undefined
+  const wanted = named ?? (mode === PLAN ? PLAN : askingMode(modes))
+  if (!named && mode === PLAN && !modes.values.includes(PLAN)) missing.push('mode')
   else if (wanted !== undefined && wanted !== modes.now) set.push({ what: 'mode', value: wanted, ...modes.option })
   const choose = (what: 'model' | 'effort', value: string | undefined): boolean => {
     if (value === undefined) return true

@@ -16,7 +16,7 @@ import { TurnClient } from './client.js'
 import type { StepAdmitted } from '../../spending/admission.js'
 import { StepBudget } from './step-budget.js'
 import { Failed, failureOf, stoppedBy, unknownModel } from './failures.js'
-import { isKnown } from './known-programs.js'
+import { hasOwnFiles, isKnown, modeNamesOf, startsTools } from './known-programs.js'
 import type { PromptUsage } from './answers.js'
 import { CannotShare, Crashed, Displaced } from './crashed.js'
 import type { PeerSession } from './peer-session.js'
@@ -208,7 +208,8 @@ class VendorTurn {
 
   get #user(): PeerUser {
     const { conversationId, subagent } = this.#request
-    const user = { conversationId, provider: this.#provider, signal: this.#io.signal, waits: this.#waits }
+    const ownFiles = hasOwnFiles(this.#program.command[0])
+    const user = { conversationId, provider: this.#provider, signal: this.#io.signal, waits: this.#waits, ownFiles }
     return { ...user, ...(subagent && { subagent: subagent.id }) }
   }
 
@@ -247,8 +248,11 @@ class VendorTurn {
     const { label } = this.#program
     const tools = await this.#tools(peer)
     const remembers = await peer.open(tree.seen.cwd, before, tools, this.#io.signal, this.#waits)
+    if (before !== undefined && !remembers && peer.unloaded !== undefined)
+      frames.push(notice(`${label} could not load its session, so it gets the record: ${peer.unloaded}`))
     const named = model === this.#provider || model === OWN_MODEL || this.#program.asks ? {} : { model }
-    const wanted = { mode, ...named, ...(effort !== undefined && { effort }) }
+    const modeName = modeNamesOf(this.#program.command[0])[mode]
+    const wanted = { mode, ...(modeName && { modeName }), ...named, ...(effort !== undefined && { effort }) }
     const { missing, models } = await peer.configure(wanted, this.#io.signal)
     if (models && models.length > 0) throw unknownModel(label, model, models)
     const unenforced = [...new Set([...missing, ...this.#loose(mode, narrow, missing)])]
@@ -290,7 +294,8 @@ class VendorTurn {
     const { shared } = this.#places
     const inShared = shared && this.#client.tree === shared.tree
     const url = (await (inShared ? shared : this.#io).expose(this.#servers.server)) + TOOLS_PATH
-    return [toolServerOf(url, session.token, peer.takesHttpServers)]
+    const overHttp = peer.takesHttpServers && !startsTools(this.#program.command[0])
+    return [toolServerOf(url, session.token, overHttp)]
   }
 
   /**

@@ -2,6 +2,7 @@ import type { SessionConfigOption } from '@agentclientprotocol/sdk'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { modeNamesOf } from '../../../../plugins/agent/providers/acp/known-programs.js'
 import { settingPlan } from '../../../../plugins/agent/providers/acp/session-options.js'
 import type { TurnRequest } from '../../../../plugins/agent/providers/adapter.js'
 import { exactly } from '../../../support/lists.js'
@@ -44,6 +45,22 @@ t.test('the settings of a session are those of its options, where it has them, a
   t.same(settingPlan({ options: [], ...modes('plan', 'plan', 'own') }, { mode: 'default' }).set, [
     { what: 'mode', value: 'own' },
   ])
+  t.end()
+})
+
+t.test("a program's own name of a mode is used where the program has it", t => {
+  const codex = modeNamesOf('/opt/bin/codex-acp')
+  const at = modes('agent', 'read-only', 'agent', 'agent-full-access')
+  for (const mode of ['plan', 'default', 'acceptEdits', 'bypassPermissions'] as const)
+    t.same(
+      settingPlan({ options: [], ...at }, { mode, modeName: codex[mode]! }),
+      { set: [{ what: 'mode', value: mode === 'bypassPermissions' ? 'agent-full-access' : 'read-only' }], missing: [] },
+      mode,
+    )
+  t.same(settingPlan({ options: [], ...modes('a', 'a', 'build') }, { mode: 'plan', modeName: 'read-only' }).missing, [
+    'mode',
+  ])
+  t.same(modeNamesOf('/opt/bin/other'), {})
   t.end()
 })
 

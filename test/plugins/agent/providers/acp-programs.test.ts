@@ -495,6 +495,23 @@ t.test('a session is loaded if the program supports it, otherwise a new one is c
   )
 })
 
+t.test('a session that the program does not load is said, with its reason', async t => {
+  const refuses = agent('say(String(words.length))', '{ loadSession: true }').replace(
+    "else if (method === 'session/new'",
+    "else if (method === 'session/load') send({ id, error: { code: -32603, message: 'Internal error', data: "
+      + "{ details: 'it is gone' } } })\nelse if (method === 'session/new'",
+  )
+  const frames = await world(t, refuses).turn({ sessionId: 'kept' })
+  t.match(
+    frames.find(({ kind }) => kind === 'notice'),
+    { text: 'the program could not load its session, so it gets the record: it is gone' },
+  )
+  t.match(
+    frames.find(({ kind }) => kind === 'session'),
+    { sessionId: 's-1' },
+  )
+})
+
 t.test('an unattended turn asks for no plan', async t => {
   const { turn, raised } = world(t, agent('say("the plan")'))
   t.equal(prose(await turn({ permissionMode: 'plan', attended: false })), 'the plan|')
