@@ -18,7 +18,7 @@ const TOGETHER_IN_BROWSER = 4
 
 /** These measure or fill their process, or take long enough that loading the program does not matter. */
 const ALONE = new RegExp(
-  String.raw`^dist/test/(?:[^/]+\.test\.js$|(?:attack|clients|crash|shipped)/`
+  String.raw`^dist/test/(?:[^/]+\.test\.js$|(?:attack|clients|crash|programs|shipped)/`
     + String.raw`|plugins/(?:console/budgets|.*/terminals-capture)\.)`,
 )
 
