@@ -6,13 +6,13 @@ import { checkTurn, newConversation, startTurn, TURN, turnOf } from '../follow/t
 import { jsonLine, oneLine } from '../terminal/text.js'
 import { durationOf } from '../terminal/when.js'
 import { write } from '../terminal/write.js'
-import { CONNECTION, misused, type Terminal, type Verb } from '../verb.js'
+import { CONNECTION, EXIT, misused, type Terminal, type Verb } from '../verb.js'
 import { words } from './run.js'
 
 const LOOK_MS = 1_000
 
 /** How a step ended, as steps of workflows end, and the exit code that says so to a pipeline. */
-const CODES = { completed: 0, failed: 1, parked: 3, timeout: 4 } as const
+const CODES = { completed: EXIT.ok, failed: EXIT.failed, timeout: EXIT.failed, parked: 4, refused: 5 } as const
 type StepEnd = keyof typeof CODES
 
 interface StepResult {
@@ -27,8 +27,9 @@ export const ciStep: Verb = {
   summary: 'a step of a pipeline: start a turn, wait for its end, and land its work when asked',
   examples: ['ci-step "update the changelog" --land --timeout 20m'],
   notes: [
-    'It exits with 0 when the turn completed (and landed, or had nothing to land), 3 when it waits for an answer of a '
-      + 'person, 1 when the turn or the landing failed, 4 when the turn is not over after --timeout; it goes on then.',
+    'It exits with 0 when the turn completed (and landed, or had nothing to land), 4 when it waits for an answer of a '
+      + 'person, 5 when its work conflicts with the workspace and did not land, 1 when the turn failed or is not over '
+      + 'after --timeout; it goes on then.',
     'SANDBOX_URL and SANDBOX_TOKEN name the daemon and a control token, which needs the scope land for --land.',
   ],
   flags: {
@@ -88,5 +89,5 @@ const landed = async (
   { conversationId }: Started,
 ): Promise<StepResult> => {
   const done = await client.call('POST /agents/{id}/land', { id: String(conversationId) }, { signal })
-  return done.landed ? { step: 'completed' } : { step: 'failed', detail: 'the work conflicts with the workspace' }
+  return done.landed ? { step: 'completed' } : { step: 'refused', detail: 'the work conflicts with the workspace' }
 }

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { daemonWith } from '../../support/daemon.js'
@@ -20,16 +20,25 @@ t.test('a step of a pipeline ends with a word and an exit code', async t => {
   })
   await t.test('parked when a person is asked', async t => {
     const parked = await step('ask Which colour?\n| Red\n| Blue', '--isolated')
-    t.match(parked, { code: 3, out: /^parked/ })
+    t.match(parked, { code: 4, out: /^parked/ })
   })
   await t.test('failed when the turn does', async t => {
     t.match(await step('fail no luck', '--isolated'), { code: 1, out: /^failed .*no luck/ })
   })
   await t.test('timeout when it takes longer, and the turn goes on', async t => {
     const late = await step('wait 60000', '--isolated', '--timeout', '1s', '--conversation', 'slow')
-    t.match(late, { code: 4, out: /^timeout/ })
+    t.match(late, { code: 1, out: /^timeout/ })
     t.equal((await daemon.client.call('GET /agents/{id}', { id: 'slow' })).lastEnd, undefined)
     await daemon.client.call('POST /agent/stop', { conversationId: 'slow' })
+  })
+  await t.test('refused when its work conflicts with the workspace', async t => {
+    writeFileSync(join(daemon.workspace, 'n.txt'), 'another\n')
+    const refused = await step('write n.txt\n| two', '--isolated', '--land')
+    t.match(refused, { code: 5, out: /^refused .*conflicts with the workspace/ })
+  })
+  await t.test('no daemon is not the same as a person who is waited for', async t => {
+    const nobody = { SANDBOX_URL: 'http://127.0.0.1:9', SANDBOX_TOKEN: token }
+    t.equal((await sandbox(['ci-step', 'say x'], { env: nobody })).code, 3)
   })
   await t.test('a wrong command line is misuse', async t => {
     t.equal((await step()).code, 2)
