@@ -111,6 +111,12 @@ export interface StoredAnswer {
    */
   store?: 'made'
 }
+/** A value is not stored any more. */
+export interface SecretRemoved {
+  ok: true
+  /** False: none was stored under this key. */
+  removed: boolean
+}
 /** A value was made and stored. */
 export interface GeneratedAnswer extends StoredAnswer {
   rotated: boolean
@@ -245,12 +251,12 @@ export interface SecretsCalls extends SecretServices, CiCalls {
   'GET /secrets'(): { keys: string[] }
 
   /**
-   * Destroy one value; its use log stays. A key that is not stored is removed already.
+   * Destroy one value; its use log stays. A key that is not stored is removed already, and the answer says so.
    *
    * - 400: no key
    * - 503: the store is locked
    */
-  'DELETE /secrets/{key}'(input: { key: SecretKey }): Ok
+  'DELETE /secrets/{key}'(input: { key: SecretKey }): SecretRemoved
 
   /**
    * List every credential that the sandbox holds or is asked for, with who requires it and its last use.

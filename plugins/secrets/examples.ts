@@ -5,7 +5,7 @@ import type { SecretsCalls } from './contract.js'
 export const examples = (): Examples<SecretsCalls> => ({
   'POST /secrets': { input: { key: 'API_TOKEN', value: 'tr0ub4dor&3' }, output: { ok: true } },
   'GET /secrets': { output: { keys: ['API_TOKEN', 'DATABASE_URL'] } },
-  'DELETE /secrets/{key}': { input: { key: 'API_TOKEN' }, output: { ok: true } },
+  'DELETE /secrets/{key}': { input: { key: 'API_TOKEN' }, output: { ok: true, removed: true } },
   'GET /secrets/inventory': {
     output: {
       entries: [

@@ -151,10 +151,10 @@ export const activate = async (host: Host): Promise<void> => {
     'GET /secrets': async () => ({ keys: await plainNames(store) }),
     'DELETE /secrets/{key}': async ({ key }, context) => {
       // What is not there needs no store that is open.
-      if (!(await plainNames(store)).includes(key)) return { ok: true as const }
+      if (!(await plainNames(store)).includes(key)) return { ok: true as const, removed: false }
       await store.change(content => without(content, name => name === key, Date.now()))
       await told('removed', context, { key })
-      return { ok: true as const }
+      return { ok: true as const, removed: true }
     },
     'GET /secrets/inventory': async () => {
       const [known, capabilities, last, required] = await Promise.all([

@@ -121,8 +121,9 @@ export const shareCalls = ({ host, shares, secrets, published }: ShareCallDeps):
     },
     'POST /share/remove': async ({ id }, context) => {
       const share = shares.find(id)
-      if (share && (await shares.remove(id))) await noted('removed', share, context)
-      return { ok: true }
+      const removed = share !== undefined && (await shares.remove(id))
+      if (removed) await noted('removed', share, context)
+      return { ok: true, removed }
     },
     'GET /s/{id}/{path}': async ({ id, path }, { http, signal }) => {
       budget.spend(http?.address ?? '')

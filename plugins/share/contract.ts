@@ -1,6 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
-import type { Count, Millis, MostCharacters, Ok, Size } from '../../sdk/types.js'
+import type { Count, Millis, MostCharacters, Size } from '../../sdk/types.js'
 
 /** The two speakers' words, or also tool calls, changes, pictures and thinking. */
 export type ShareDetail = 'messages' | 'everything'
@@ -63,6 +63,13 @@ export interface SharePageBytes {
 }
 
 /** Conversations as read-only pages. */
+/** A share is not there any more. */
+export interface ShareRemoved {
+  ok: true
+  /** False: there was none with this id. */
+  removed: boolean
+}
+
 export interface ShareCalls {
   /** List the shares, newest snapshot first, without those of conversations outside the caller's areas. */
   'GET /share'(input: { conversationId?: string & tags.MaxLength<200> }): { shares: SharedConversation[] }
@@ -108,8 +115,8 @@ export interface ShareCalls {
    */
   'POST /share/update'(input: { id: ShareId; expiresAt?: Millis | null }): SharedConversation
 
-  /** Take a share down: its address answers 404 from then on. One that is not there is fine. */
-  'POST /share/remove'(input: { id: ShareId }): Ok
+  /** Take a share down: its address answers 404 from then on. One that is not there is fine, and the answer says so. */
+  'POST /share/remove'(input: { id: ShareId }): ShareRemoved
 
   /**
    * Read the page of a share (an empty path), or one of its pictures (`files/<name>`).

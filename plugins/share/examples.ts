@@ -39,6 +39,6 @@ export const examples = (): Examples<ShareCalls> => ({
     output: SHARE,
   },
   'POST /share/update': { input: { id: ID, expiresAt: null }, output: SHARE },
-  'POST /share/remove': { input: { id: ID }, output: { ok: true } },
+  'POST /share/remove': { input: { id: ID }, output: { ok: true, removed: true } },
   'GET /s/{id}/{path}': { input: { id: ID, path: '' }, output: '<!doctype html>…' },
 })

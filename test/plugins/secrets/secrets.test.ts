@@ -118,7 +118,7 @@ t.test('before there is a store, what only reads answers and makes none', async 
   t.same(await client.call('GET /secrets'), { keys: [] })
   t.same(await client.call('GET /secrets/inventory'), { entries: [] })
   t.same(await client.call('GET /secrets/uses', {}), { uses: [] })
-  t.same(await client.call('DELETE /secrets/{key}', { key: 'A' }), { ok: true })
+  t.same(await client.call('DELETE /secrets/{key}', { key: 'A' }), { ok: true, removed: false })
   t.same(await inner(daemon, 'secrets.resolve', use('x {{secret:A}}')), { unknown: ['A'], names: [] })
   t.match(await client.call('GET /secrets/store'), {
     configured: false,
@@ -204,8 +204,8 @@ t.test('a value is stored, listed by name, used, replaced and removed', async t 
   })
   await client.call('POST /secrets', { key: 'TOKEN', value: 'another-value' })
   t.same(await inner(daemon, 'secrets.resolve', use('{{secret:TOKEN}}')), { text: 'another-value' })
-  t.same(await client.call('DELETE /secrets/{key}', { key: 'TOKEN' }), { ok: true })
-  t.same(await client.call('DELETE /secrets/{key}', { key: 'TOKEN' }), { ok: true })
+  t.same(await client.call('DELETE /secrets/{key}', { key: 'TOKEN' }), { ok: true, removed: true })
+  t.same(await client.call('DELETE /secrets/{key}', { key: 'TOKEN' }), { ok: true, removed: false })
   t.same(await client.call('GET /secrets'), { keys: ['OTHER'] })
   t.same(
     recorded.map(({ type, extra }) => `${type} ${extra?.['key'] ?? ''}`),

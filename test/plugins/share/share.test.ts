@@ -68,7 +68,7 @@ t.test('sharing conversations', async t => {
       t.equal((await refusalOf(() => create(input))).status, status, JSON.stringify(input))
     t.equal((await refusalOf(() => mai!.call('POST /share/update', { id: 'nothing' }))).status, 404)
     t.equal((await refusalOf(() => mai!.call('POST /share/remove', { id: '../x' }))).status, 400)
-    t.same(await mai!.call('POST /share/remove', { id: 'nothing' }), { ok: true })
+    t.same(await mai!.call('POST /share/remove', { id: 'nothing' }), { ok: true, removed: false })
     t.notOk(existsSync(join(data, 'share/pages')))
   })
 

@@ -49,10 +49,10 @@ export const secret: Verb = {
         terminal,
         given,
         async (client, options) => {
-          const { keys } = await client.call('GET /secrets', undefined, options)
-          if (!keys.includes(name))
+          const answer = await client.call('DELETE /secrets/{key}', { key: name }, options)
+          if (!answer.removed)
             throw new CommandFailure(EXIT.failed, `no secret is named ${plain(name)}; ${SELF} secret list names them`)
-          return client.call('DELETE /secrets/{key}', { key: name }, options)
+          return answer
         },
         () => `removed ${plain(name)}`,
       )
