@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { wallKind } from '../../../../sdk/node/wall/wall.js'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../../../support/daemon.js'
+import { withChromium } from '../../../support/browser/browser.js'
+import { launchBrowser } from '../../../support/browser/console.js'
 import { sandbox } from '../../../sdk/cli/cli-process.js'
 import { runTurn } from '../../../support/turns.js'
 
@@ -21,6 +23,11 @@ const UNWALLED = [
 
 const NO_WALL = (await wallKind()) === 'none'
 const [PROGRAM = '', ...ARGS] = UNWALLED
+/** Leaves the reason out where there is none, so that it does not undo another. */
+const hidden = (): { skip?: string } => {
+  const { skip } = options()
+  return skip ? { skip } : {}
+}
 const options = () => ({
   skip: !NO_WALL && spawnSync(PROGRAM, [...ARGS, 'true']).status !== 0 && 'programs cannot be hidden on this machine',
 })
@@ -51,7 +58,7 @@ t.test('without a wall the frame and the info say so, and a turn still begins in
   await terminate()
 })
 
-t.test('without a wall the start is refused with what to install, and changes nothing', options(), async t => {
+t.test('without a wall the start is refused with what to install, unless somebody says so', options(), async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace, { 'a.txt': 'one\n' })
@@ -76,12 +83,25 @@ t.test('without a wall the start is refused with what to install, and changes no
   }
 })
 
-t.test('without a wall every command of the command line says so, and the console shows it', options(), async t => {
+t.test('without a wall every command of the command line says so', options(), async t => {
   const { data, terminate } = await started(t, { 'a.txt': 'one\n' })
   const env = { SANDBOX_DATA: data }
   const agents = await sandbox(['agents'], { env })
   t.match(agents, { code: 0, err: /^warning: there is no wall: turns and terminals can read and change everything/ })
   t.notMatch(await sandbox(['agents', '--json'], { env }), { err: /./ })
+  await terminate()
+})
+
+t.test('without a wall the console shows it on every page', { ...withChromium(), ...hidden() }, async t => {
+  const { data, terminate } = await started(t, { 'a.txt': 'one\n' })
+  const { out } = await sandbox(['login'], { env: { SANDBOX_DATA: data } })
+  const page = await (await launchBrowser(t)).newPage()
+  await page.goto(out.trim())
+  const banner = page.getByText('There is no wall: agents can read and change everything')
+  await banner.waitFor()
+  await page.evaluate('location.hash = "#/settings"')
+  await page.getByRole('heading', { name: 'Settings' }).first().waitFor()
+  t.ok(await banner.isVisible())
   await terminate()
 })
 
