@@ -150,7 +150,7 @@ export const historyCalls = (host: HistoryHost, saved: SavedPoints, restoring: R
   return {
     'GET /history/snapshots': async ({ limit = 100, before, path, intervals = false }, { caller }) => {
       const view = await accessViewFor(host, caller)
-      const wanted = path === undefined ? undefined : segmentsOf(path).join('/')
+      const wanted = path === undefined ? undefined : segmentsOf(path, { existing: true }).join('/')
       const most = Math.min(limit, MOST_LISTED)
       const snapshots: Snapshot[] = []
       for (const point of saved.points.all.toReversed()) {

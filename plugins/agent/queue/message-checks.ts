@@ -60,8 +60,8 @@ export const messageChecks = (
     if (!(await copies.possible()))
       refuse(
         'unprocessable',
-        'isolated: the workspace holds no git repository with a commit; make one with git init and git commit, or '
-          + 'leave isolated out',
+        'isolated: a private copy begins from a commit, and no git repository of the workspace has one: make it '
+          + '(git commit --allow-empty -m first), or leave isolated out',
       )
     return worktreeBase.length
       ? pinsOf(

@@ -19,7 +19,7 @@ export interface Wishes {
   readonly check: (plans: ReadonlyMap<string, Plan>) => void
 }
 
-const nameOf = (path: string): string => segmentsOf(path).join('/')
+const nameOf = (path: string): string => segmentsOf(path, { existing: true }).join('/')
 
 /** Parses `only` and `choices`; undefined if neither is given. */
 export const wishesOf = (

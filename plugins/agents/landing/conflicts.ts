@@ -30,7 +30,7 @@ const MOST_BYTES = 256 * 1024
 /** The current conflicts of all repositories, or of one file. */
 export const conflictsOf = async (request: ConflictsRequest): Promise<Conflicts> => {
   const { scratchRepos, repositories, file, signal } = request
-  const wanted = file && { repo: file.repo, path: segmentsOf(file.path).join('/') }
+  const wanted = file && { repo: file.repo, path: segmentsOf(file.path, { existing: true }).join('/') }
   const files: ConflictFile[] = []
   for (const repository of repositories) {
     if (wanted && wanted.repo !== repository.checkout.repo) continue

@@ -66,7 +66,7 @@ const foundSides = async (
   inside: (path: string) => boolean,
 ): Promise<FoundSides> => {
   const { repo } = repository.checkout
-  const name = segmentsOf(path).join('/')
+  const name = segmentsOf(path, { existing: true }).join('/')
   const absent = (): never => refuse('not-found', `neither side of the work in ${repo} has a file ${path}`)
   if (excludedPaths(repo, name) || !inside(name)) absent()
   const { from, to } = await spanOf(scratch, repository)

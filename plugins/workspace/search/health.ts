@@ -44,14 +44,14 @@ const momentOf = (since: string | undefined): number | undefined => {
   })
 }
 
-/** Parses the stream of `git log --numstat`. */
+/** Parses the stream of `git log --numstat -z`: without -z git quotes names with a backslash, a quote or a line end. */
 class ChurnReader {
   readonly files = new Map<string, Churn>()
   #rest = ''
   #at = 0
 
   add(piece: Buffer): void {
-    const lines = (this.#rest + piece.toString()).split('\n')
+    const lines = (this.#rest + piece.toString()).split('\0')
     this.#rest = lines.pop()!
     for (const line of lines) this.#line(line)
   }
@@ -67,7 +67,7 @@ class ChurnReader {
       this.#at = Number(time[1]) * 1000
       return
     }
-    const [, adds, dels, path] = /^(\d+|-)\t(\d+|-)\t(.+)$/.exec(line) ?? []
+    const [, adds, dels, path] = /^\n?(\d+|-)\t(\d+|-)\t(.+)$/s.exec(line) ?? []
     if (path === undefined) return
     const file = this.files.get(path) ?? { commits: 0, adds: 0, dels: 0, latestMs: 0 }
     this.files.set(path, file)
@@ -106,6 +106,7 @@ const churnOf = async (dir: string, since: number | undefined): Promise<Map<stri
     [
       'log',
       '--numstat',
+      '-z',
       '--no-renames',
       '--format=commit %ct',
       ...(since === undefined ? [] : [`--since=@${Math.floor(since / 1000)}`]),

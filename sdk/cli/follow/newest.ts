@@ -4,15 +4,25 @@ import { jsonLine, oneLine } from '../terminal/text.js'
 import { EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 import { say } from '../terminal/write.js'
 
-/** The conversation named first on the command line; default: the newest one, whose id goes to standard error. */
-export const conversationOf = async (terminal: Terminal, client: Client, given: GivenArguments): Promise<string> => {
+/**
+ * The conversation named first on the command line; default: the newest one, whose id goes to standard error. With
+ * `working` the newest one at work, if there is one: what follows or stops a turn is meant for that.
+ */
+export const conversationOf = async (
+  terminal: Terminal,
+  client: Client,
+  given: GivenArguments,
+  { working = false } = {},
+): Promise<string> => {
   const [named] = given.args
   if (named !== undefined) return named
   const { agents } = await client.call('GET /agents', undefined, { signal: terminal.signal })
-  const found = agents.find(({ startedAt }) => startedAt !== undefined) ?? agents[0]
+  const newest = agents.toSorted((one, other) => other.updatedAt - one.updatedAt)
+  const found = (working && newest.find(({ startedAt }) => startedAt !== undefined)) || newest[0]
   if (!found)
     throw new CommandFailure(EXIT.refused, `there is no conversation yet; start one with ${SELF} run "PROMPT"`)
-  const note = `conversation ${oneLine(found.id)}, the newest one`
+  const busy = working && found.startedAt !== undefined ? ' at work' : ''
+  const note = `conversation ${oneLine(found.id)}, the newest one${busy}`
   say(terminal, given.on('json') ? jsonLine({ note, conversationId: found.id }) : `${note}\n`)
   return found.id
 }

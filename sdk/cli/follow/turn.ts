@@ -50,6 +50,11 @@ const FLAG_OF: { readonly [field: string]: string } = {
 /** Translates the field in a refusal to the option of the command line. */
 export const inFlags = (error: unknown): unknown => {
   if (!(error instanceof Refusal) || error instanceof Unreached) return error
+  if (error.message.startsWith('isolated: ')) {
+    // Without a flag a private copy is the choice of this program: the person is told what to do, not what was sent.
+    const message = error.message.slice('isolated: '.length).replace('leave isolated out', 'give --shared')
+    return new Refusal(error.reason, message, error.detail)
+  }
   const message = error.message.replace(/^(\w+)(?=:)/, field => FLAG_OF[field] ?? field)
   return message === error.message ? error : new Refusal(error.reason, message, error.detail)
 }

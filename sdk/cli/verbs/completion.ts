@@ -1,5 +1,7 @@
 import { printResult } from '../terminal/asked.js'
+import { SELF } from '../terminal/own-name.js'
 import { plain } from '../terminal/text.js'
+import { say } from '../terminal/write.js'
 import { CONNECTION, misused, type Verb } from '../verb.js'
 
 /** Prints a shell's completion script, which asks the program what fits. */
@@ -25,6 +27,8 @@ export const completion: Verb = {
     const script = Object.hasOwn(SCRIPTS, shell)
       ? SCRIPTS[shell]!
       : misused(`expected completion bash, zsh or fish, found ${plain(shell)}`)
+    if (SELF !== 'sandbox' && !given.on('json'))
+      say(terminal, `it completes the command sandbox: ${SELF} link makes it\n`)
     return printResult(terminal, given, { shell, script }, made => made.script.trimEnd())
   },
 }

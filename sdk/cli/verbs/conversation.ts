@@ -31,7 +31,7 @@ export const steerVerb: Verb = {
     if (!text.trim()) misused('expected a text, found nothing')
     return connected(terminal, given, async connection => {
       const attachments = await attachmentsOf(terminal, connection, given.all('attach'))
-      const conversationId = await conversationOf(terminal, connection.client, before)
+      const conversationId = await conversationOf(terminal, connection.client, before, { working: true })
       const input = { conversationId, text, ...(attachments.length && { attachments }) }
       const said = await connection.client
         .call('POST /agent/steer', input, { signal: terminal.signal })

@@ -1,5 +1,6 @@
-import type { AgentCard, AgentChange, LandResult } from '../../../plugins/agents/contract.js'
-import type { Client } from '../../client.js'
+import type { AgentCard, AgentChange, LandResult, TwoSides } from '../../../plugins/agents/contract.js'
+import { type Client, Unreached } from '../../client.js'
+import { Refusal } from '../../refusal.js'
 import { bytesWords } from '../../sizes.js'
 import { asked, printResult } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
@@ -170,17 +171,27 @@ export const showDiff = async (
   for (const { repo, change } of all) {
     await write(terminal, `${headOf(repo, change, styles)}\n`)
     if (stat || change.tooLarge !== undefined) continue
-    const sides = await client.call('GET /agents/{id}/{repo}/file-diff', { id, repo, path: change.path }, { signal })
-    const lines = sides.binary
-      ? ['binary']
-      : hunks(compare(sides.before ?? '', sides.after ?? '')).map(line => coloured(plain(line), styles))
-    await write(terminal, [...lines, ...(sides.truncated ? ['… cut short'] : [])].map(line => `${line}\n`).join(''))
+    const lines = await client
+      .call('GET /agents/{id}/{repo}/file-diff', { id, repo, path: change.path }, { signal })
+      .then(sides => linesOfSides(sides, styles), cannotBeShown)
+    await write(terminal, lines.map(line => `${line}\n`).join(''))
   }
   if (changes.conflicts)
     await write(
       terminal,
       `${[styles.yellow('does not land today:'), ...conflictLines(changes.conflicts)].join('\n')}\n`,
     )
+}
+
+const linesOfSides = ({ binary, before = '', after = '', truncated }: TwoSides, styles: Styles): string[] => [
+  ...(binary ? ['binary'] : hunks(compare(before, after)).map(line => coloured(plain(line), styles))),
+  ...(truncated ? ['… cut short'] : []),
+]
+
+/** One file that cannot be shown hides no other. */
+const cannotBeShown = (error: unknown): string[] => {
+  if (error instanceof Unreached || !(error instanceof Refusal)) throw error
+  return [`cannot be shown: ${oneLine(error.message)}`]
 }
 
 const headOf = (

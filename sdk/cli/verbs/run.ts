@@ -106,7 +106,7 @@ export const attachVerb: Verb = {
   most: 1,
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
-      const conversationId = await conversationOf(terminal, client, given)
+      const conversationId = await conversationOf(terminal, client, given, { working: true })
       const after = given.text('after')
       if (after !== undefined && !/^\d+$/.test(after))
         misused(`--after: expected a whole number from 0, found ${after}`)
@@ -163,7 +163,7 @@ export const stop: Verb = {
   most: 1,
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
-      const conversationId = await conversationOf(terminal, client, given)
+      const conversationId = await conversationOf(terminal, client, given, { working: true })
       return printResult(
         terminal,
         given,

@@ -1,11 +1,13 @@
 import type { AnsweredCard, ToolCard, TranscriptMessage, TranscriptPage } from '../../../plugins/agent/contract.js'
+import type { Client } from '../../client.js'
 import { printResult } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
 import { conversationOf } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
 import { answerWords, cardLines } from '../follow/card-lines.js'
+import { createRender } from '../follow/render.js'
 import { ago, counted, oneLine, plain, quoted, short, stylesOf, type Styles } from '../terminal/text.js'
-import { CONVERSATIONS, CONNECTION, type GivenArguments, misused, type Verb } from '../verb.js'
+import { CONVERSATIONS, CONNECTION, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 
 /** Shows the messages of a conversation. */
 export const transcript: Verb = {
@@ -13,7 +15,7 @@ export const transcript: Verb = {
   usage: '[CONVERSATION]',
   summary: 'show the messages and actions of a conversation; default: the newest one',
   examples: ['transcript', 'transcript c-1 --limit 10'],
-  notes: ['Messages are numbered for rewind and fork. A running turn is not included; attach shows it.'],
+  notes: ['Messages are numbered for rewind and fork. Those of a running turn have no number yet; attach follows it.'],
   ids: CONVERSATIONS,
   flags: {
     limit: { value: 'N', help: 'only the last N messages' },
@@ -27,10 +29,46 @@ export const transcript: Verb = {
       const id = await conversationOf(terminal, client, given)
       const asked = { id, ...(limit !== undefined && { limit }), ...(before !== undefined && { before }) }
       const page = await client.call('GET /agents/{id}/transcript', asked, { signal: terminal.signal })
-      return printResult(terminal, given, page, () => linesOf(id, page, limit, stylesOf(terminal.colour)))
+      const styles = stylesOf(terminal.colour)
+      const under = before === undefined && !given.on('json') ? await underWay(terminal, client, id, styles) : []
+      return printResult(terminal, given, page, () => [
+        ...(page.messages.length === 0 && under.length > 0 ? [] : linesOf(id, page, limit, styles)),
+        ...under,
+      ])
     })
   },
 }
+
+/** What a turn that runs or waits has said so far; it gets into the record when it is over. */
+const underWay = async (terminal: Terminal, client: Client, id: string, styles: Styles): Promise<string[]> => {
+  const card = await client.call('GET /agents/{id}', { id }, { signal: terminal.signal })
+  if (card.startedAt === undefined) return []
+  const enough = new AbortController()
+  const render = createRender({ colour: terminal.colour })
+  const signal = AbortSignal.any([terminal.signal, enough.signal])
+  let [head, said, frames] = ['', '', Infinity]
+  try {
+    for await (const event of await client.call('POST /agent/attach', { conversationId: id }, { signal })) {
+      if (event.kind === 'attached') {
+        frames = event.seq
+        const who = oneLine(card.lastBy ?? WHO.user)
+        head = `-  ${styles.bold(who)}${styles.dim(`, ${ago(event.startedAt, Date.now())}`)}\n`
+        head += `${indented(plain(event.prompt))}\n-  ${styles.bold(WHO.assistant)}\n`
+      } else said += render(event)
+      if (event.kind !== 'attached' && (event.kind !== 'frame' || event.seq >= frames)) break
+      if (frames === 0) break
+    }
+  } finally {
+    enough.abort()
+  }
+  const waits = card.cards?.length
+    ? `it waits for an answer: ${SELF} answer ${quoted(id)} …`
+    : `it runs: ${SELF} attach ${quoted(id)}`
+  const text = `${head}${indented(said)}`
+  return [...text.replace(/\n+$/, '').split('\n'), styles.dim(waits)]
+}
+
+const indented = (text: string): string => text.replace(/^(?=.)/gm, '   ')
 
 const countOf = (given: GivenArguments, flag: string): number | undefined => {
   const text = given.text(flag)

@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { until } from '../../support/browser/browser.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { beginning, exactly } from '../../support/lists.js'
+import { inGit } from '../../support/daemon.js'
 import { runningCommands } from '../../support/running-commands.js'
 import { commitAll } from '../git/support.js'
 import { workspaceWorld } from './support.js'
@@ -340,5 +342,18 @@ void t.test('search', async t => {
       hotspots: { length: 1 },
       totals: { files: Number },
     })
+  })
+
+  await t.test('a file whose name git quotes counts under its name', async t => {
+    const path = 'src/a "back\\slash".ts'
+    writeFileSync(join(workspace, path), 'export const choose = (a: number) => (a > 1 ? 1 : 2)\n')
+    inGit(workspace, 'add', path)
+    inGit(workspace, 'commit', '-qm', 'odd')
+    const ranked = async () =>
+      (await client.call('GET /workspace/health', { repo: 'root', since: '1d' })).hotspots.find(
+        each => each.path === path,
+      )
+    while (!(await ranked())?.commits) await delay(50)
+    t.match(await ranked(), { commits: 1 })
   })
 })
