@@ -21,10 +21,13 @@ export const cli: CliTable<ApprovalsCalls> = {
       columns: {
         id: 'id',
         state: { field: 'status', words: STATES },
-        what: { field: ['action.summary', 'post.title', 'post.content'], most: 50 },
+        what: { field: ['action.summary', 'post.title', 'kind'], most: 50 },
+        to: { field: ['post.target', 'action.key', 'post.platform'], most: 200 },
         'asked by': 'proposedBy',
         asked: 'createdAt',
         digest: { field: 'digest', most: 64 },
+        // A yes is for all of it, so all of it is shown.
+        sends: { field: ['post.content', 'action.args'], most: 64_000 },
       },
       none: 'no approvals: nothing waits for a yes',
       examples: ['--status proposed'],

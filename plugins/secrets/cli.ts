@@ -23,7 +23,11 @@ export const cli: CliTable<SecretsCalls> = {
       columns: { name: '' },
       none: 'no secrets; {sandbox} secret set NAME stores one',
     },
-    remove: { call: 'DELETE /secrets/{key}', done: '{removed?removed {key}:no secret is named {key}}', examples: ['API_TOKEN'] },
+    remove: {
+      call: 'DELETE /secrets/{key}',
+      done: '{removed?removed {key}:no secret is named {key}}',
+      examples: ['API_TOKEN'],
+    },
     generate: {
       call: 'POST /secrets/generate',
       args: ['key'],

@@ -12,7 +12,13 @@ import { words } from './run.js'
 const LOOK_MS = 1_000
 
 /** How a step ended, as steps of workflows end, and the exit code that says so to a pipeline. */
-const CODES = { completed: EXIT.ok, failed: EXIT.failed, timeout: EXIT.failed, parked: EXIT.waits, refused: EXIT.refused } as const
+const CODES = {
+  completed: EXIT.ok,
+  failed: EXIT.failed,
+  timeout: EXIT.failed,
+  parked: EXIT.waits,
+  refused: EXIT.refused,
+} as const
 type StepEnd = keyof typeof CODES
 
 interface StepResult {

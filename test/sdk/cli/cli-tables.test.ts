@@ -160,3 +160,31 @@ t.test('answers are for people: no milliseconds, no JSON, no bare ok', t => {
   }
   t.end()
 })
+
+t.test('the list of approvals shows all that would be sent and the whole digest, however wide the terminal', t => {
+  const verb = tables.get('approvals')!.verbs.list!
+  const content = `${'some words of a post '.repeat(200)}end`
+  const digest = 'abcdef01'.repeat(8)
+  const approvals = [
+    {
+      id: 'a-1',
+      status: 'proposed',
+      kind: 'post',
+      post: { platform: 'webhook', target: 'https://x.example', content },
+    },
+    {
+      id: 'a-2',
+      status: 'proposed',
+      kind: 'action',
+      action: { key: 'mail.send', summary: 'a mail', args: { to: content } },
+    },
+  ].map(each => ({ ...each, digest, proposedBy: 'ann', createdAt: 1 }))
+  for (const width of [undefined, 200, 60]) {
+    const lines = answerLines({ approvals }, { verb, input: {}, now: 1, self: 'sandbox', did: '', width })
+    const text = lines.join(' ').replaceAll(/\s+/g, ' ')
+    t.equal(text.split(content).length, 3, `${width}`)
+    t.equal(text.split(digest).length, 3, `${width}`)
+    t.match(text, /https:\/\/x\.example.*mail\.send/, `${width}`)
+  }
+  t.end()
+})
