@@ -25,7 +25,7 @@ export const makeCommand = async (
 ): Promise<{ path: string; onPath: boolean; changed: boolean }> => {
   const path = commandPath(terminal)
   if ((await isThere(path)) && !isMadeCommand(path))
-    throw new CommandFailure(EXIT.failed, `${path} is there already and was not made by this program: remove it first`)
+    throw new CommandFailure(EXIT.refused, `${path} is there already and was not made by this program: remove it first`)
   const text = commandText(join(terminal.root, 'sdk', 'cli.js'))
   const changed = (await readFile(path, 'utf8').catch(() => '')) !== text
   if (changed) {

@@ -43,7 +43,7 @@ export const uninstall: Verb = {
     const withData = await wantsData(terminal, given, folders)
     if (withData && others.length > 0) {
       const rows = others.map(({ pid, workspace }) => `  process ${pid}, ${oneLine(workspace)}`)
-      throw new CommandFailure(EXIT.failed, `stop these daemons first; nothing was removed:\n${rows.join('\n')}`)
+      throw new CommandFailure(EXIT.refused, `stop these daemons first; nothing was removed:\n${rows.join('\n')}`)
     }
     if (!given.on('yes') && (services.workspaces.length > 0 || isMadeCommand(commandPath(terminal)))) {
       const what = [

@@ -35,7 +35,7 @@ t.test('secrets are stored from standard input, listed, imported and removed fro
     out: /^NAME +KIND +STATUS +USED +KEPT IN\nA +env +set +never +the sandbox's encrypted store\nB .*\nC .*\n$/,
   })
   t.match(await secret(['remove', 'A']), { code: 0, out: 'removed A\n' })
-  t.match(await secret(['remove', 'A']), { code: 1, out: '', err: /^sandbox: no secret is named A; / })
+  t.match(await secret(['remove', 'A']), { code: 5, out: '', err: /^sandbox: no secret is named A; / })
   t.same(await client.call('GET /secrets'), { keys: ['B', 'C'] })
   t.match(await secret(['set', '1X'], 'hidden value'), { code: 2, err: /^sandbox: key: expected/ })
   t.match(await secret(['import', 'gone.env']), { code: 2, err: /import: gone.env cannot be read \(ENOENT\)/ })

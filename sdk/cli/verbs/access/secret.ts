@@ -51,7 +51,7 @@ export const secret: Verb = {
         async (client, options) => {
           const answer = await client.call('DELETE /secrets/{key}', { key: name }, options)
           if (!answer.removed)
-            throw new CommandFailure(EXIT.failed, `no secret is named ${plain(name)}; ${SELF} secret list names them`)
+            throw new CommandFailure(EXIT.refused, `no secret is named ${plain(name)}; ${SELF} secret list names them`)
           return answer
         },
         () => `removed ${plain(name)}`,

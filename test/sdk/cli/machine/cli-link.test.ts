@@ -49,7 +49,7 @@ t.test('another program of that name stays as it is', async t => {
   const { home, made, run } = homeOf(t)
   mkdirSync(join(home, '.local/bin'), { recursive: true })
   writeFileSync(made, '#!/bin/sh\necho mine\n')
-  t.match(await run('link'), { code: 1, err: /sandbox is there already and was not made by this program/ })
+  t.match(await run('link'), { code: 5, err: /sandbox is there already and was not made by this program/ })
   t.match(await run('uninstall', '--yes'), { code: 0, out: /^there is no link, no service and no data to remove\n/ })
   t.equal(readFileSync(made, 'utf8'), '#!/bin/sh\necho mine\n')
 })
@@ -62,7 +62,7 @@ t.test('uninstall removes data when told to, not while a daemon runs on it, and 
   await daemon.until(/ready at/)
   const busy = await run('uninstall', '--data', '--yes')
   t.match(busy, {
-    code: 1,
+    code: 5,
     out: '',
     err: /^sandbox: stop these daemons first; nothing was removed:\n +process \d+, .*code\n$/,
   })
