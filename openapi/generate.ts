@@ -10,6 +10,7 @@ import type { PluginManifest } from '../kernel/manifest.js'
 import { openapi } from './document.js'
 import type { PublishedGroup } from './group.js'
 import { assembled, partsOf } from './groups.js'
+import { permissionsPage, type ShownLimits } from './permissions-page.js'
 import { byName, published } from './schemas.js'
 import type { JsonSchema } from './schemas.js'
 import { sdkReference } from './sdk-reference.js'
@@ -52,13 +53,24 @@ const manifestSchema = (): object => {
 const lines = (value: object): string => `${JSON.stringify(value, undefined, 2)}\n`
 
 const PARTS = 'openapi/groups'
-const REFERENCE = 'sdk/REFERENCE.md'
+
+/** The pages for authors of extensions, in a project that has the packages for them. */
+const authorPages = async (): Promise<[name: string, text: string][]> => {
+  if (!existsSync(join(project, 'sdk'))) return []
+  const limits = pathToFileURL(join(root, 'plugins/extensions/backend/process/limits.js')).href
+  const { BACKEND_LIMITS } = (await import(limits)) as { BACKEND_LIMITS: ShownLimits }
+  return [
+    ['sdk/REFERENCE.md', sdkReference(project)],
+    ['sdk/PERMISSIONS.md', permissionsPage(BACKEND_LIMITS)],
+  ]
+}
+
 const parts = partsOf(openapi(await load()))
 const files: readonly [name: string, text: string][] = [
   ...Object.entries(parts).map(([group, part]): [string, string] => [`${PARTS}/${group}.json`, lines(part)]),
   ['openapi/openapi.json', lines(assembled(parts))],
   ['manifests/schema.json', lines(manifestSchema())],
-  ...(existsSync(join(project, 'sdk')) ? [[REFERENCE, sdkReference(project)] as [string, string]] : []),
+  ...(await authorPages()),
 ]
 const left = (await readdir(join(project, PARTS)).catch(() => []))
   .map(name => `${PARTS}/${name}`)

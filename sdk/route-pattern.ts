@@ -8,18 +8,20 @@ export interface RoutePattern {
 }
 
 const METHODS = new Set(['GET', 'POST', 'PUT', 'PATCH', 'DELETE'])
+/** What no segment has: blanks, characters that are not seen, other separators, and escapes but that of a slash. */
+const NEVER = /[\s\p{C}\p{Z}\\?#]|%(?!2f)/u
 
 /** The pattern of `METHOD /path`; undefined: it is none. */
 export const routePattern = (entry: string): RoutePattern | undefined => {
-  const [, method = '', path = ''] = /^([A-Z]+) (\/\S*)$/.exec(entry) ?? []
+  const [, method = '', path = ''] = /^([A-Z]+) (\/.*)$/s.exec(entry) ?? []
   if (!METHODS.has(method)) return undefined
   const segments = path === '/' ? [] : path.slice(1).split('/')
   const wrong = segments.some(
     (segment, at) =>
-      segment === ''
-      || segment === '.'
-      || segment === '..'
-      || (segment.includes('**') && (segment !== '**' || at < segments.length - 1)),
+      /^\.{0,2}$/.test(segment)
+      || NEVER.test(segment)
+      || (segment.includes('**') && (segment !== '**' || at < segments.length - 1))
+      || (/[{}]/.test(segment) && !/^\{\w+\}$/.test(segment)),
   )
   if (wrong) return undefined
   return { entry, method, segments, named: !segments.some(segment => segment.includes('*')) }

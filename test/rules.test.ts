@@ -188,6 +188,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
       /^openapi3-ts$/,
       /^node:/,
       ...(file === 'openapi/sdk-reference.ts' ? [/^typescript$/] : []),
+      ...(file === 'openapi/permissions-page.ts' ? [/^sdk\/node\/extension\/permission-kinds\.ts$/] : []),
       ...(generates ? [/^kernel\/(?:loader|manifest)\.ts$/, /^typia$/] : []),
     ],
     types: [/^kernel\/manifest\.ts$/],

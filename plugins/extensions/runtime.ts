@@ -34,6 +34,8 @@ export interface ExtensionRuntime {
   stop(id: string, why: string): Promise<void>
   /** Undefined for an extension that was never started. */
   status(id: string): BackendStatus | undefined
+  /** What a running backend asked for and does not get, as sentences. */
+  problems(id: string): string[]
   /** Its settings have changed. */
   settingsChanged(id: string, keys: string[]): void
   /** Stop all of them. */

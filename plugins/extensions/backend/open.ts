@@ -64,7 +64,7 @@ export const openBackends = (
     const subscribed = eventOperations(events, backend, records)
     const secrets = { host, extension, entries }
     const used = (entry: string) => records.used(id, entry)
-    const reach = { net: entries.net, listeners, names, used }
+    const reach = { entries, listeners, names, used }
     const schedule = new Schedule(host.store, id, key => {
       void backend.process?.link.request('due', { key }).catch(ignored('its process has ended'))
     })

@@ -1,16 +1,16 @@
 import type { Socket } from 'node:net'
 import { Refusal, refuse } from '../../../sdk/index.js'
 import { allowedOf, plainName } from '../../../sdk/node/network/allow.js'
-import { addressKind, plainAddress, type Listener } from '../../../sdk/node/network/addresses.js'
+import { addressKind, type Listener } from '../../../sdk/node/network/addresses.js'
 import { Names } from '../../../sdk/node/network/names.js'
 import { connectChecked, written, type NetworkRules, type Target } from '../../../sdk/node/network/policy.js'
 import { SENTENCES } from '../../../sdk/node/network/outbound.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
-import type { NetEntry } from '../../../sdk/node/extension/entries.js'
+import type { ManifestEntries } from '../../../sdk/node/extension/entries.js'
 
 /** The dependencies of a backend's outside connections. */
 export interface ReachDeps {
-  readonly net: readonly NetEntry[]
+  readonly entries: Pick<ManifestEntries, 'netFor'>
   readonly listeners: () => Promise<readonly Listener[]>
   readonly names: Names
   /** Called when it used a declared entry. */
@@ -19,33 +19,25 @@ export interface ReachDeps {
 
 /** The entry that names a target, and the rules of the connection; undefined: none. */
 const rulesFor = (
-  net: readonly NetEntry[],
+  entries: ReachDeps['entries'],
   target: Target,
   listeners: readonly Listener[],
 ): { entry: string; rules: NetworkRules } | undefined => {
   const name = plainName(target.host)
-  const ofPort = net.filter(({ port }) => port === undefined || port === target.port)
-  // An address is the same however it is written.
-  const address = plainAddress(target.host)
-  const exact = ofPort.find(
-    ({ host, any }) => !any && (host === name || (address !== undefined && plainAddress(host) === address)),
-  )
-  if (exact) {
-    const port = exact.port ?? target.port
-    const allow = allowedOf([addressKind(name) === 'loopback' ? `localhost:${port}` : `${bracketed(name)}:${port}`])
-    return { entry: exact.entry, rules: { allow, only: true, listeners } }
-  }
-  const below = ofPort.find(({ host }) => host.startsWith('*.') && name.endsWith(host.slice(1)))
-  const found = below ?? ofPort.find(({ any }) => any)
-  // A wildcard allows names whose owners choose their addresses, so it reaches public addresses only.
-  return found && { entry: found.entry, rules: { allow: [], only: false, listeners } }
+  const found = entries.netFor(name, target.port)
+  if (!found || found.any || found.host.startsWith('*.'))
+    // A wildcard allows names whose owners choose their addresses, so it reaches public addresses only.
+    return found && { entry: found.entry, rules: { allow: [], only: false, listeners } }
+  const port = found.port ?? target.port
+  const allow = allowedOf([addressKind(name) === 'loopback' ? `localhost:${port}` : `${bracketed(name)}:${port}`])
+  return { entry: found.entry, rules: { allow, only: true, listeners } }
 }
 
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 /** Connects to a target that an entry names, to an address that was checked. */
 export const reachTarget = async (deps: ReachDeps, target: Target, signal: AbortSignal): Promise<Socket> => {
-  const found = rulesFor(deps.net, target, await deps.listeners())
+  const found = rulesFor(deps.entries, target, await deps.listeners())
   if (!found) return deny(`net:${written(target)}`)
   try {
     const socket = await connectChecked(target, found.rules, signal, deps.names)

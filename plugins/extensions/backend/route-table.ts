@@ -13,6 +13,8 @@ interface OwnRoute {
   readonly number: number
   readonly pattern: RoutePattern
   readonly floor: Role
+  /** The lower role that it asked for without effect, because no entry of the manifest lowers it. */
+  readonly asked?: Role
   /** `person`, `token`, or ids of extensions. */
   readonly to: ReadonlySet<string>
 }
@@ -43,8 +45,11 @@ export class RouteTable {
     if (this.#routes.length >= MOST_ROUTES) refuse('too-many', `expected at most ${MOST_ROUTES} routes`)
     if (pattern.segments[0]?.startsWith('_')) refuse('invalid', 'entry: paths that begin with _ are not its own')
     const least = this.#leastFor(pattern)
-    const raised = floor !== undefined && RANK[floor] > RANK[least] ? floor : least
-    this.#routes.push({ number: route, pattern, floor: raised, to: new Set(to ?? ['person', 'token']) })
+    const raises = floor !== undefined && RANK[floor] >= RANK[least]
+    this.#routes.push({
+      ...{ number: route, pattern, floor: raises ? floor : least, to: new Set(to ?? ['person', 'token']) },
+      ...(floor !== undefined && !raises && { asked: floor }),
+    })
     // Literal segments take precedence over parameters and these over wildcards, as in the daemon's own routes.
     this.#routes.sort((one, other) => rank(one) - rank(other))
   }
@@ -56,6 +61,18 @@ export class RouteTable {
 
   clear(): void {
     this.#routes.length = 0
+  }
+
+  /** What its routes asked for and do not get, as sentences. */
+  get problems(): string[] {
+    return this.#routes.flatMap(({ pattern: { entry }, floor, asked }) =>
+      asked === undefined
+        ? []
+        : [
+            `its route ${entry} answers from role ${floor} on: floor ${asked} has no effect without `
+              + `"serve:${asked}:${entry}" in permissions.sandbox`,
+          ],
+    )
   }
 
   /** The route of a request; undefined: none. */

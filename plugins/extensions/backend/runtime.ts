@@ -26,6 +26,10 @@ export class Backends implements ExtensionRuntime {
     return this.#backends.get(id)?.status
   }
 
+  problems(id: string): string[] {
+    return this.#backends.get(id)?.routes.problems ?? []
+  }
+
   settingsChanged(id: string, keys: string[]): void {
     void this.#backends.get(id)?.process?.link.request('settings', { keys }).catch(ignored('its process has ended'))
   }

@@ -1,5 +1,6 @@
 import { refuse, type Context } from '../../../sdk/index.js'
 import { LinkError } from '../../../sdk/node/extension/link.js'
+import { couldChange } from '../../../sdk/node/extension/permission-kinds.js'
 import type { ConnectedTool } from '../../capabilities/contract.js'
 import type { ExtensionTool } from '../manifest/manifest.js'
 import type { ExtensionRecords } from '../runtime.js'
@@ -10,8 +11,6 @@ import type { Backends } from './runtime.js'
 const SERVER = 'extension:'
 const DEFAULT_MS = 60_000
 const WAITING = 100
-/** Manifest entries with which a tool could change something, regardless of its own description. */
-const WRITES = /^(?:run|net|fs:write|secret|connection):/
 
 /** The dependencies of calling tools of extensions. */
 export interface ToolDeps {
@@ -59,9 +58,7 @@ const declaredTools = ({ extension, tools }: ExtensionBackend): ExtensionTool[] 
   (extension.manifest.contributes?.tools ?? []).filter(({ name }) => tools.has(name))
 
 const offered = ({ extension: { id, manifest } }: ExtensionBackend, tool: ExtensionTool): ConnectedTool => {
-  const { sandbox = [], daemon = [] } = manifest.permissions ?? {}
-  const harmless = !sandbox.some(entry => WRITES.test(entry)) && daemon.every(entry => entry.startsWith('GET '))
-  const readOnly = tool.readOnly === true && harmless
+  const readOnly = tool.readOnly === true && !couldChange(manifest.permissions ?? {})
   return {
     server: SERVER + id,
     name: tool.name,

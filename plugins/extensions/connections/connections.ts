@@ -1,4 +1,5 @@
 import { refuse, type Host } from '../../../sdk/index.js'
+import { permissionsOf, permissionsOfKind } from '../../../sdk/node/extension/permission-kinds.js'
 import type { CapabilityRecord } from '../../capabilities/contract.js'
 import type { ExtensionManifest } from '../manifest/manifest.js'
 import type { ConnectionConfig } from './contract.js'
@@ -9,7 +10,7 @@ const SEED = 'otp'
 
 /** The cards whose connections a manifest names. */
 export const cardsNamed = ({ permissions }: ExtensionManifest): ReadonlySet<string> =>
-  new Set((permissions?.sandbox ?? []).flatMap(entry => (entry.startsWith(ENTRY) ? [entry.slice(ENTRY.length)] : [])))
+  new Set(permissionsOfKind(permissionsOf('sandbox', permissions?.sandbox), 'connection').map(({ card }) => card))
 
 const allConnections = async (host: Pick<Host, 'call' | 'serves'>): Promise<CapabilityRecord[]> =>
   (await host.serves('capabilities.records')) ? (await host.call('capabilities.records', {})).capabilities : []

@@ -9,7 +9,7 @@ import { checkOutCommit } from '../../../sdk/node/transport/fetched-commit.js'
 import { nameOfSource, powersIn } from '../listing/catalog.js'
 import { MOST_BYTES, MOST_FILES, readExtensionFolder, type ExtensionFolder } from '../manifest/extension-folder.js'
 import { readExtension, type ParsedExtension } from '../manifest/parse.js'
-import type { ExtensionPower } from '../powers/powers.js'
+import type { ExtensionPower } from '../powers/power.js'
 import type { InstallSource } from './contract.js'
 
 const KEPT_MS = 60 * 60_000

@@ -71,7 +71,7 @@ const recordOf = async (
     enabled: all.isEnabled(id),
     essential: false,
     usage: all.usage.of(id, declaredEntries(loaded)),
-    problems: await problemsOf(loaded, { routes: all.routes, earlier }),
+    problems: [...(await problemsOf(loaded, { routes: all.routes, earlier })), ...all.backendProblems(id)],
     ...(backend && { backend: { ...backend } }),
     ...(manifest.entry !== undefined && all.runnable(id) && { pageCalls: pageCallsOf(manifest, all.routes) }),
     ...(update && { update: { ...update } }),

@@ -5,7 +5,7 @@ import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { GroupRoute, LoadedGroup } from '../../../sdk/kernel.js'
 import { HOST_API_VERSION } from '../manifest/engines.js'
 import { comparedPowers } from '../powers/compared.js'
-import type { ExtensionPower } from '../powers/powers.js'
+import type { ExtensionPower } from '../powers/power.js'
 import { ExtensionUsage } from '../records/extension-usage.js'
 import { KeptExtensions } from '../records/extension-records.js'
 import type { ExtensionApproval, KeptExtension } from '../records/kept-extension.js'
@@ -211,6 +211,11 @@ export class LoadedExtensions implements ExtensionRecords {
     if (!this.runnable(id)) return { state: 'stopped' }
     if (!folder.files.has(server)) return { state: 'absent', detail: `${server} is not there` }
     return this.#runtime?.status(id) ?? { state: 'stopped' }
+  }
+
+  /** What its running backend asked for and does not get. */
+  backendProblems(id: string): string[] {
+    return this.runnable(id) ? (this.#runtime?.problems(id) ?? []) : []
   }
 
   refused(id: string): 'absent' | 'off' | 'pending' | undefined {

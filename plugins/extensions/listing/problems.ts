@@ -1,4 +1,6 @@
 import type { GroupRoute } from '../../../sdk/kernel.js'
+import type { RoutePattern } from '../../../sdk/node/extension/entries.js'
+import { permissionsOf, permissionsOfKind, readPermission } from '../../../sdk/node/extension/permission-kinds.js'
 import { programNamed } from '../../../sdk/node/programs/installed-at.js'
 import { splitWords } from '../../../sdk/node/programs/split-words.js'
 import { isMeaningfulVariable } from '../../../sdk/node/programs/meaningful-variables.js'
@@ -6,9 +8,8 @@ import { isCondition } from '../manifest/condition.js'
 import { HOST_API_VERSION } from '../manifest/engines.js'
 import { hasBelow } from '../manifest/extension-folder.js'
 import type { ExtensionContributions, ExtensionManifest, ExtensionTemplate } from '../manifest/manifest.js'
-import { entryCovers, routeEntryOf, type RouteEntry } from '../manifest/route-entries.js'
+import { entryCovers } from '../manifest/route-entries.js'
 import { isClosedRoute, isReachable, isWildReachable } from '../manifest/trust-surface.js'
-import { powerOfEntry } from '../powers/powers.js'
 import type { LoadedExtension } from './catalog.js'
 import type { PageCalls } from './contract.js'
 
@@ -28,14 +29,10 @@ export const problemsOf = async (extension: Judged, host: HonouringHost): Promis
     return [`it is for host versions ${engines}; this one is ${HOST_API_VERSION}, so nothing of it is used`]
   const { permissions = {}, contributes = {} } = manifest
   return [
-    ...(permissions.sandbox ?? []).flatMap(entry =>
-      routeEntryOf(entry)
-        ? routeProblems(entry, host.routes)
-        : powerOfEntry(entry)
-          ? []
-          : [`${JSON.stringify(entry)} of permissions.sandbox is unknown`],
-    ),
-    ...(permissions.daemon ?? []).flatMap(entry => routeProblems(entry, host.routes)),
+    ...(permissions.sandbox ?? []).flatMap(unknownProblem),
+    ...(['sandbox', 'daemon'] as const)
+      .flatMap(list => permissionsOfKind(permissionsOf(list, permissions[list]), 'route'))
+      .flatMap(({ pattern }) => routeProblems(pattern, host.routes)),
     ...conditionProblems(contributes),
     ...(contributes.automationTemplates ?? []).flatMap(templateProblem),
     ...automationProblems(contributes, host.routes),
@@ -54,20 +51,28 @@ export const pageCallsOf = (
   routes: readonly GroupRoute[],
 ): PageCalls =>
   Object.fromEntries(
-    sandbox.flatMap(entry => {
-      const parsed = routeEntryOf(entry)
-      return parsed ? [[entry, reachedBy(parsed, routes).map(({ call }) => call)]] : []
-    }),
+    permissionsOfKind(permissionsOf('sandbox', sandbox), 'route').map(({ entry, pattern }) => [
+      entry,
+      reachedBy(pattern, routes).map(({ call }) => call),
+    ]),
   )
 
-const reachedBy = (entry: RouteEntry, routes: readonly GroupRoute[]): GroupRoute[] =>
-  routes.filter(route => entryCovers(entry, route.call) && (entry.wild ? isWildReachable : isReachable)(route))
+const reachedBy = (pattern: RoutePattern, routes: readonly GroupRoute[]): GroupRoute[] =>
+  routes.filter(route => entryCovers(pattern, route.call) && (pattern.named ? isReachable : isWildReachable)(route))
 
-const routeProblems = (entry: string, routes: readonly GroupRoute[]): string[] => {
-  const parsed = routeEntryOf(entry)!
-  const covered = routes.filter(({ call }) => entryCovers(parsed, call))
+/** An entry of no known kind allows nothing. */
+const unknownProblem = (entry: string, at: number): string[] => {
+  const found = readPermission('sandbox', entry)
+  return 'expected' in found
+    ? [`permissions.sandbox[${at}] allows nothing: expected ${found.expected}, found ${JSON.stringify(entry)}`]
+    : []
+}
+
+const routeProblems = (pattern: RoutePattern, routes: readonly GroupRoute[]): string[] => {
+  const { entry } = pattern
+  const covered = routes.filter(({ call }) => entryCovers(pattern, call))
   if (covered.length === 0) return [`${entry} matches no route of this daemon`]
-  if (reachedBy(parsed, covered).length === 0)
+  if (reachedBy(pattern, covered).length === 0)
     return [`${entry} matches only routes that no extension reaches this way`]
   const cut = covered.filter(isClosedRoute).map(({ call }) => call)
   return cut.length > 0 ? [`${entry} does not reach ${cut.slice(0, 3).join(', ')}: no extension does`] : []

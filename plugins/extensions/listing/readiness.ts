@@ -60,7 +60,7 @@ const LABELS: { readonly [id in ReadinessCheck['id']]: string } = {
 }
 
 const manifestCheck = async (all: LoadedExtensions, found: LoadedExtension): Promise<Found> => {
-  const problems = await problemsOf(found, { routes: all.routes, earlier: [] })
+  const problems = [...(await problemsOf(found, { routes: all.routes, earlier: [] })), ...all.backendProblems(found.id)]
   return problems.length > 0 ? ['warn', problems.slice(0, 5).join('; ')] : ['pass', 'it has no problem']
 }
 

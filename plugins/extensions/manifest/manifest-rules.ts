@@ -1,6 +1,6 @@
 import { isVersion } from './engines.js'
 import type { ExtensionCard, ExtensionManifest, ExtensionSetting, ExtensionTool } from './manifest.js'
-import { routeEntryOf } from './route-entries.js'
+import { readPermission, type PermissionList } from '../../../sdk/node/extension/permission-kinds.js'
 import { isTrustSurface } from './trust-surface.js'
 
 const MOST_SCHEMA = 32 * 1024
@@ -12,8 +12,8 @@ export const wrongInManifest = (manifest: ExtensionManifest): string | undefined
     return `version: expected a semantic version such as 1.0.0, found ${JSON.stringify(version)}`
   return (
     wrongPath(manifest)
-    ?? permissions?.daemon?.map((entry, at) => wrongDaemonEntry(entry, at)).find(found => found !== undefined)
-    ?? permissions?.sandbox?.map((entry, at) => namedTrust(entry, `sandbox[${at}]`)).find(found => found !== undefined)
+    ?? firstOf(permissions?.daemon, (entry, at) => wrongPermission('daemon', entry, at))
+    ?? firstOf(permissions?.sandbox, (entry, at) => wrongPermission('sandbox', entry, at))
     ?? firstOf(contributes.settings, wrongSetting)
     ?? firstOf(contributes.tools, wrongTool)
     ?? firstOf(contributes.capabilities, wrongCard)
@@ -67,16 +67,19 @@ const isInner = (path: string): boolean =>
   || (!/[\\\0]|^[a-zA-Z]:/.test(path)
     && path.split('/').every(segment => segment !== '' && segment !== '.' && segment !== '..'))
 
-const wrongDaemonEntry = (entry: string, at: number): string | undefined =>
-  routeEntryOf(entry)
-    ? namedTrust(entry, `daemon[${at}]`)
-    : `permissions.daemon[${at}]: expected METHOD /path, found ${JSON.stringify(entry)}`
-
-/** An entry that names, without wildcard, a call that no extension may make. */
-const namedTrust = (entry: string, place: string): string | undefined => {
-  const parsed = routeEntryOf(entry)
-  return parsed && !parsed.wild && isTrustSurface(entry)
-    ? `permissions.${place}: ${entry} is part of the trust surface, which no extension reaches`
+/**
+ * The error in an entry: it is written in another way than its kind is, or names without wildcard a call that no
+ * extension may make. One of `sandbox` whose kind is not known allows nothing, and is a problem of its record.
+ */
+const wrongPermission = (list: PermissionList, entry: string, at: number): string | undefined => {
+  const found = readPermission(list, entry)
+  const place = `permissions.${list}[${at}]`
+  if ('expected' in found)
+    return found.known || list === 'daemon'
+      ? `${place}: expected ${found.expected}, found ${JSON.stringify(entry)}`
+      : undefined
+  return found.kind === 'route' && found.pattern.named && isTrustSurface(entry)
+    ? `${place}: ${entry} is part of the trust surface, which no extension reaches`
     : undefined
 }
 

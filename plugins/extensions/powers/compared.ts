@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { PowersDiff } from '../records/kept-extension.js'
-import type { ExtensionPower } from './powers.js'
+import type { ExtensionPower } from './power.js'
 
 /** The digest that binds an approval to the powers that were shown. */
 export const powersDigest = (id: string, powers: readonly ExtensionPower[]): string => {

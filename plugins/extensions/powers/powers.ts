@@ -1,43 +1,6 @@
+import { permissionsOf, type PermissionEntry } from '../../../sdk/node/extension/permission-kinds.js'
 import type { ExtensionContributions, ExtensionManifest } from '../manifest/manifest.js'
-import { routeEntryOf } from '../manifest/route-entries.js'
-
-/** A power of an extension, which needs approval: a key for comparison, and a sentence for people. */
-export interface ExtensionPower {
-  key: string
-  text: string
-}
-
-/** The meaning of an entry of `permissions.sandbox`. */
-const REACHES: readonly (readonly [pattern: RegExp, key: string, text: (what: string) => string])[] = [
-  [/^fs:read:(.+)$/, 'fs.read', glob => `reads the workspace files ${glob}`],
-  [/^fs:write:(.+)$/, 'fs.write', glob => `writes, moves and deletes the workspace files ${glob}`],
-  [
-    /^net:((?:\*|(?:\*\.)?[A-Za-z0-9.:[\]-]+)(?::\d{1,5})?)$/,
-    'net',
-    host => (host === '*' ? 'connects to any public host' : `connects to ${host}`),
-  ],
-  [/^run:([A-Za-z0-9][\w.+-]{0,99})$/, 'run', program => `runs the program ${program}`],
-  [/^secret:([A-Za-z_][A-Za-z0-9_]*\*?)$/, 'secret', key => `uses the stored secret ${key}`],
-  [/^connection:([a-z0-9][a-z0-9-]*)$/, 'connection', card => `uses the connections made from the card ${card}`],
-  [/^event:([A-Za-z][\w.-]*\*?|\*)$/, 'event', kind => `receives events of the kind ${kind}`],
-  [/^conversation:(read)$/, 'conversation', () => 'reads the transcripts of conversations'],
-]
-const SERVE = /^serve:(viewer|collaborator|maintainer|owner):(.+)$/
-
-/** The powers of an entry of `permissions.sandbox`; undefined: it is unknown. */
-export const powerOfEntry = (entry: string): ExtensionPower | undefined => {
-  if (routeEntryOf(entry)) return { key: `route-ui:${entry}`, text: `its pages call ${entry} as the person who looks` }
-  const [, role, route] = SERVE.exec(entry) ?? []
-  if (role !== undefined && route !== undefined)
-    return routeEntryOf(route)
-      ? { key: entry, text: `answers ${route} of its own to everybody from role ${role} on` }
-      : undefined
-  for (const [pattern, key, text] of REACHES) {
-    const [, what] = pattern.exec(entry) ?? []
-    if (what !== undefined) return { key: `${key}:${what}`, text: text(what) }
-  }
-  return undefined
-}
+import type { ExtensionPower } from './power.js'
 
 /** All powers of a manifest, sorted by key. `hooks`: its agent folder has hooks or a tool server. */
 export const declaredPowers = (manifest: ExtensionManifest, { hooks = false } = {}): ExtensionPower[] => {
@@ -45,8 +8,8 @@ export const declaredPowers = (manifest: ExtensionManifest, { hooks = false } = 
   const powers: ExtensionPower[] = [
     ...(entry === undefined ? [] : [{ key: 'entry', text: 'shows pages of its own in the console' }]),
     ...(server === undefined ? [] : [{ key: 'server', text: 'runs a backend process, contained behind a wall' }]),
-    ...(permissions?.sandbox ?? []).flatMap(each => powerOfEntry(each) ?? []).map(withPrograms(contributes)),
-    ...(permissions?.daemon ?? []).map(each => ({ key: `route:${each}`, text: `calls ${each} of the sandbox` })),
+    ...permissionsOf('sandbox', permissions?.sandbox).map(withPrograms(contributes)),
+    ...permissionsOf('daemon', permissions?.daemon).map(({ power }) => ({ ...power })),
     ...shownPowers(contributes),
     ...ranPowers(contributes, hooks),
   ]
@@ -58,10 +21,10 @@ export const declaredPowers = (manifest: ExtensionManifest, { hooks = false } = 
 /** Programs find the values of the connections that an extension uses; its backend gets references alone. */
 const withPrograms =
   ({ processes = [] }: ExtensionContributions) =>
-  (power: ExtensionPower): ExtensionPower =>
-    power.key.startsWith('connection:') && processes.length > 0
-      ? { ...power, text: `${power.text}, whose secret values its programs read` }
-      : power
+  ({ kind, power: { key, text } }: PermissionEntry): ExtensionPower => ({
+    key,
+    text: kind === 'connection' && processes.length > 0 ? `${text}, whose secret values its programs read` : text,
+  })
 
 const powersFor = <T>(items: readonly T[] | undefined, power: (item: T) => ExtensionPower[]): ExtensionPower[] =>
   (items ?? []).flatMap(power)

@@ -1,8 +1,9 @@
 import type { Host } from '../../../sdk/index.js'
+import { permissionsOf, permissionsOfKind } from '../../../sdk/node/extension/permission-kinds.js'
 import type { ExtensionReach, GroupRoute } from '../../../sdk/kernel.js'
 import type { ExtensionManifest } from '../manifest/manifest.js'
 import { listenerEntries } from '../listeners/routes.js'
-import { entryCovers, routeEntryOf } from '../manifest/route-entries.js'
+import { entryCovers } from '../manifest/route-entries.js'
 import { isReachable, isWildReachable, showsTranscripts } from '../manifest/trust-surface.js'
 import { ignored } from '../../../sdk/index.js'
 
@@ -17,16 +18,15 @@ export const routesReached = (
   { permissions: { daemon = [], sandbox = [] } = {} }: ExtensionManifest,
   routes: readonly GroupRoute[],
 ): ExtensionReach[] => {
-  const entries = daemon.flatMap(text => {
-    const entry = routeEntryOf(text)
-    return entry ? [{ ...entry, text }] : []
-  })
+  const entries = permissionsOfKind(permissionsOf('daemon', daemon), 'route')
   if (entries.length === 0) return []
-  const transcripts = sandbox.includes('conversation:read')
+  const transcripts = permissionsOf('sandbox', sandbox).some(({ kind }) => kind === 'conversation')
   return routes.flatMap(route => {
     if (!isReachable(route) || (showsTranscripts(route) && !transcripts)) return []
-    const reaching = entries.filter(entry => entryCovers(entry, route.call) && (!entry.wild || isWildReachable(route)))
-    return reaching.length === 0 ? [] : [{ route: route.id, entries: reaching.map(({ text }) => text) }]
+    const reaching = entries.filter(
+      ({ pattern }) => entryCovers(pattern, route.call) && (pattern.named || isWildReachable(route)),
+    )
+    return reaching.length === 0 ? [] : [{ route: route.id, entries: reaching.map(({ entry }) => entry) }]
   })
 }
 

@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { ExtensionPower } from '../powers/powers.js'
+import type { ExtensionPower } from '../powers/power.js'
 
 /** An approval: the powers with their sentences, the person and the time. */
 export interface ExtensionApproval {

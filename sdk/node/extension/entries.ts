@@ -1,15 +1,12 @@
 import { matchesGlob } from 'node:path'
 import { isClosedName } from '../files/closed-names.js'
-import { routePattern, type RoutePattern } from '../../route-pattern.js'
+import { plainAddress } from '../network/addresses.js'
+import type { RoutePattern } from '../../route-pattern.js'
 import type { Role } from '../../types.js'
+import { isStoredKey, permissionsOf, permissionsOfKind, type DeclaredEntries } from './permission-kinds.js'
 
 export { patternFor, patternHolds, routePattern, type RoutePattern } from '../../route-pattern.js'
-
-/** The entries of a manifest's `permissions`. */
-export interface DeclaredEntries {
-  readonly sandbox?: readonly string[]
-  readonly daemon?: readonly string[]
-}
+export type { DeclaredEntries } from './permission-kinds.js'
 
 /** An own route that answers from a role on. */
 export interface ServeEntry {
@@ -32,8 +29,6 @@ export interface WatchedChange {
   readonly conversationId?: string
 }
 
-const SERVE = /^serve:(viewer|collaborator|maintainer|owner):(.*)$/
-
 /** The parameters of a path that a pattern holds for. */
 export const parametersOf = ({ segments }: RoutePattern, path: readonly string[]): { [name: string]: string } =>
   Object.fromEntries(
@@ -42,9 +37,6 @@ export const parametersOf = ({ segments }: RoutePattern, path: readonly string[]
       return name === undefined ? [] : [[name, path[at]!]]
     }),
   )
-
-const startingWith = (all: readonly string[], prefix: string): string[] =>
-  all.flatMap(entry => (entry.startsWith(prefix) ? [entry.slice(prefix.length)] : []))
 
 /** What a manifest lets a backend do. */
 export class ManifestEntries {
@@ -63,20 +55,17 @@ export class ManifestEntries {
 
   constructor(id: string, { daemon = [], sandbox = [] }: DeclaredEntries = {}) {
     this.#own = `.sandbox/x/${id}`
-    this.routes = daemon.flatMap(entry => routePattern(entry) ?? [])
-    this.serve = sandbox.flatMap(entry => {
-      const [, role, route = ''] = SERVE.exec(entry) ?? []
-      const pattern = routePattern(route)
-      return role === undefined || !pattern ? [] : [{ role: role as Role, pattern }]
-    })
-    this.net = startingWith(sandbox, 'net:').map(netEntry)
-    this.programs = new Set(startingWith(sandbox, 'run:'))
-    this.readsConversations = sandbox.includes('conversation:read')
-    this.connections = new Set(startingWith(sandbox, 'connection:'))
-    this.#reads = startingWith(sandbox, 'fs:read:')
-    this.#writes = startingWith(sandbox, 'fs:write:')
-    this.#secrets = startingWith(sandbox, 'secret:')
-    this.#events = startingWith(sandbox, 'event:')
+    this.routes = permissionsOfKind(permissionsOf('daemon', daemon), 'route').map(({ pattern }) => pattern)
+    const reached = permissionsOf('sandbox', sandbox)
+    this.serve = permissionsOfKind(reached, 'serve')
+    this.net = permissionsOfKind(reached, 'net')
+    this.programs = new Set(permissionsOfKind(reached, 'run').map(({ program }) => program))
+    this.readsConversations = permissionsOfKind(reached, 'conversation').length > 0
+    this.connections = new Set(permissionsOfKind(reached, 'connection').map(({ card }) => card))
+    this.#reads = permissionsOfKind(reached, 'fs:read').map(({ glob }) => glob)
+    this.#writes = permissionsOfKind(reached, 'fs:write').map(({ glob }) => glob)
+    this.#secrets = permissionsOfKind(reached, 'secret').map(({ name }) => name)
+    this.#events = permissionsOfKind(reached, 'event').map(({ name }) => name)
   }
 
   /** The folder of the workspace that is its own. */
@@ -139,7 +128,21 @@ export class ManifestEntries {
 
   /** The entry for a stored secret. */
   secret(name: string): string | undefined {
-    return byStar('secret:', this.#secrets, name)
+    return isStoredKey(name) ? byStar('secret:', this.#secrets, name) : undefined
+  }
+
+  /** The entry that names a host with a port: one without a wildcard before others. */
+  netFor(host: string, port: number): NetEntry | undefined {
+    const ofPort = this.net.filter(entry => entry.port === undefined || entry.port === port)
+    // An address is the same however it is written.
+    const address = plainAddress(host)
+    return (
+      ofPort.find(
+        entry => !entry.any && (entry.host === host || (address !== undefined && plainAddress(entry.host) === address)),
+      )
+      ?? ofPort.find(entry => entry.host.startsWith('*.') && host.endsWith(entry.host.slice(1)))
+      ?? ofPort.find(({ any }) => any)
+    )
   }
 
   /** The entry for a kind of events. */
@@ -161,9 +164,3 @@ const escaped = (glob: string): string => glob.replaceAll(/[[\]{}()?!+@\\]/g, '\
 
 /** A name that a glob holds for only by a `*`. */
 const UNLIKELY = '\u0001any'
-
-const netEntry = (text: string): NetEntry => {
-  const [, bracketed, plain = '', port] = /^(?:\[([^\]]+)\]|([^:]*))(?::(\d{1,5}))?$/.exec(text) ?? []
-  const host = (bracketed ?? (plain || (port === undefined ? text : ''))).toLowerCase().replace(/\.$/, '')
-  return { entry: `net:${text}`, any: host === '*', host, ...(port !== undefined && { port: Number(port) }) }
-}

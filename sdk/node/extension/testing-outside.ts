@@ -34,19 +34,14 @@ const SECURE = new Set(['https:', 'wss:'])
 
 /** The operations that leave the machine or start a program: the entries are checked, the test answers. */
 export const testedOutside = (
-  { net, programs }: Pick<ManifestEntries, 'net' | 'programs'>,
+  entries: Pick<ManifestEntries, 'netFor' | 'programs'>,
   fakes: OutsideFakes,
   offer: (items: AsyncIterable<unknown>) => StreamRef,
 ): Handlers => {
   const open = new Map<number, TestedSocket>()
   let next = 0
   const assertNamed = (host: string, port: number): void => {
-    const named = net.some(
-      entry =>
-        (entry.any || entry.host === host || (entry.host.startsWith('*.') && host.endsWith(entry.host.slice(1))))
-        && (entry.port === undefined || entry.port === port),
-    )
-    if (!named) deny(`net:${host}:${port}`)
+    if (!entries.netFor(host.replace(/^\[(.*)\]$/, '$1'), port)) deny(`net:${host}:${port}`)
   }
   const assertUrl = (text: string): void => {
     const { hostname, port, protocol } = new URL(text)
@@ -79,7 +74,7 @@ export const testedOutside = (
       return {}
     },
     'processes.run': command => {
-      if (!programs.has(command.program)) deny(`run:${command.program}`)
+      if (!entries.programs.has(command.program)) deny(`run:${command.program}`)
       const { code = 0, stdout = '', stderr = '' } = fakes.run?.(command) ?? noFake('run')
       return { code, stdout: Buffer.from(stdout), stderr: Buffer.from(stderr), truncated: false }
     },

@@ -26,7 +26,6 @@ t.test('a backend starts, watches and ends the background programs of its own ex
     'keeper',
     {
       ...{ publisher: 'ada', name: 'keeper', version: '1.0.0', server: 'server.mjs' },
-      permissions: { sandbox: ['serve:maintainer:*'] },
       contributes: {
         processes: [
           { name: 'sleeper', command: 'sleep 1000' },
