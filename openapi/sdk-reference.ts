@@ -33,11 +33,15 @@ export const sdkReference = (project: string): string => {
   const checker = program.getTypeChecker()
   const bare: string[] = []
   const described = new Map<string, string>()
+  const symbols = new Set<ts.Symbol>()
   const sections = MODULES.map(([module, file, summary]) => {
     const source = program.getSourceFile(join(project, file))!
     const names = checker
       .getExportsOfModule(checker.getSymbolAtLocation(source)!)
-      .map(symbol => describe(checker, symbol))
+      .map(symbol => {
+        symbols.add(resolved(checker, symbol))
+        return describe(checker, symbol)
+      })
       .sort((one, other) => (one.name < other.name ? -1 : 1))
     for (const { name, text } of names) if (text === '') bare.push(`${module}: ${name}`)
     const parts = names.map(({ name, text, code }) => {
@@ -49,13 +53,61 @@ export const sdkReference = (project: string): string => {
     })
     return `## ${module}\n\n${summary}\n\n${parts.join('\n')}`
   })
+  const named = namedBy(checker, project, symbols)
+  for (const { name, text } of named) if (text === '') bare.push(name)
   if (bare.length > 0) throw new Error(`without a sentence: ${bare.join(', ')}`)
   return `# The packages for authors
 
 Written by \`npm run openapi\` from the sources. The calls of \`Api\` are described in
 \`openapi/openapi.json\`, and at \`/reference\` of a daemon.
 
-${sections.join('\n')}`
+${sections.join('\n')}
+## Types that these name
+
+They are not exported: a type of an input or of a part of it is inferred.
+
+${named.map(part).join('\n')}`
+}
+
+const part = ({ name, text, code }: Described): string => `### ${name}\n\n${text}\n\n\`\`\`ts\n${code}\n\`\`\`\n`
+
+const resolved = (checker: ts.TypeChecker, symbol: ts.Symbol): ts.Symbol =>
+  symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
+
+/** The types of the project that the described ones name, and those that these name; sorted. */
+const namedBy = (checker: ts.TypeChecker, project: string, described: ReadonlySet<ts.Symbol>): Described[] => {
+  const found = new Set<ts.Symbol>(described)
+  const isOurs = (node: ts.Declaration): boolean => {
+    const { fileName } = node.getSourceFile()
+    return fileName.startsWith(`${project}/`) && !fileName.includes('/node_modules/')
+  }
+  for (const symbol of found) {
+    if (ELSEWHERE.has(symbol.name)) continue
+    for (const node of (symbol.declarations ?? []).flatMap(typesIn)) {
+      const named = checker.getSymbolAtLocation(node)
+      const type = named && resolved(checker, named)
+      const [declaration] = type?.declarations ?? []
+      if (!type || !declaration || !isOurs(declaration)) continue
+      if (ts.isInterfaceDeclaration(declaration) || ts.isTypeAliasDeclaration(declaration)) found.add(type)
+    }
+  }
+  return [...found]
+    .filter(symbol => !described.has(symbol) && !ELSEWHERE.has(symbol.name))
+    .map(symbol => describe(checker, symbol))
+    .sort((one, other) => (one.name < other.name ? -1 : 1))
+}
+
+/** The names of types in a declaration, without what a function does. */
+const typesIn = (declaration: ts.Node): ts.Node[] => {
+  const names: ts.Node[] = []
+  const visit = (node: ts.Node): void => {
+    if (ts.isBlock(node)) return
+    if (ts.isTypeReferenceNode(node)) names.push(node.typeName)
+    if (ts.isExpressionWithTypeArguments(node)) names.push(node.expression)
+    ts.forEachChild(node, visit)
+  }
+  visit(declaration)
+  return names
 }
 
 const describe = (checker: ts.TypeChecker, exported: ts.Symbol): Described => {

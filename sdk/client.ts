@@ -39,6 +39,7 @@ export interface ClientCallOptions {
   readonly onEventId?: (id: string) => void
 }
 
+/** The arguments of a call: its input, which may be left out where every field may, and options. */
 type ClientArgs<I> = [I] extends [void]
   ? [input?: undefined, options?: ClientCallOptions]
   : {} extends I

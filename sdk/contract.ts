@@ -89,6 +89,7 @@ export type Input<Api, C extends keyof Api> = C extends unknown
       : never
   : never
 
+/** What a call is declared to answer. */
 type Declared<Api, C extends keyof Api> = Api[C] extends (input: never) => infer O ? O : never
 
 /** What a caller receives: the value, the events of a stream, or the frames of a socket. */
@@ -114,6 +115,7 @@ export type Given<Api, C extends keyof Api> =
         ? GivenBytes & Declared<Api, C>
         : Declared<Api, C>
 
+/** How a call between groups is made. */
 export interface CallOptions {
   /** Aborts the call and the stream it returned. Pass the signal of the call being answered. */
   readonly signal?: AbortSignal

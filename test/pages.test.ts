@@ -49,6 +49,41 @@ t.test('every link of every page leads somewhere', t => {
   t.end()
 })
 
+/** The calls that a page names in its text and that the published document lacks. */
+const unknownCalls = ({ path, text }: Guide, known: ReadonlySet<string>): string[] =>
+  [...text.replace(/^```[^]*?^```/gm, '').matchAll(/`((?:GET|POST|PUT|PATCH|DELETE) \/[^`\s]*)`/g)].flatMap(
+    ([, call = '']) => {
+      const [plain = ''] = call.split('?')
+      return known.has(plain) || plain.includes('*') || /^\w+ \/(?:hello|notes)\b/.test(plain)
+        ? []
+        : [`${path}: ${call}`]
+    },
+  )
+
+t.test('every call that a guide names is in the published document', t => {
+  const { paths } = JSON.parse(readFileSync(join(project, 'openapi/openapi.json'), 'utf8')) as {
+    paths: { [path: string]: { [method: string]: unknown } }
+  }
+  const known = new Set(
+    Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map(method => `${method.toUpperCase()} ${path}`),
+    ),
+  )
+  const named = pages.filter(({ path }) =>
+    /^(?:README|(?:kernel|sdk|plugins\/[\w-]+)\/(?:README|WALL|PERMISSIONS))\.md$/.test(path),
+  )
+  t.ok(named.length > 40)
+  t.match(
+    named.flatMap(page => unknownCalls(page, known)),
+    exactly(),
+  )
+  t.match(
+    unknownCalls({ path: 'A.md', text: 'use `GET /agents` and `GET /nowhere`' }, known),
+    exactly('A.md: GET /nowhere'),
+  )
+  t.end()
+})
+
 t.test('every group has a guide, which begins with its title and which README.md leads to', t => {
   const groups = globSync('manifests/*.json', { cwd: project }).map(file => basename(file, '.json'))
   const expected = groups.filter(name => name !== 'schema').map(name => `plugins/${name}/README.md`)

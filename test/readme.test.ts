@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { globSync, readFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { folderOf, makeWorkspace } from './support/daemon.js'
 import { project, shell, shownIn } from './support/browser/page.js'
-import { guides } from './support/guides.js'
+import { agentGuides, guides } from './support/guides.js'
 
 t.setTimeout(300_000)
 
@@ -40,4 +40,34 @@ t.test('every command of the README and the guides works as written, in the orde
       if (prints !== undefined) t.equal(out, prints, `${path}: ${command}: what the page shows`)
     }
   }
+  await t.test('every command that the text of a page names has a help, with its options', async t => {
+    const named = [...guides, ...agentGuides].flatMap(({ path, text }) =>
+      namedIn(text).map(command => ({ path, ...command })),
+    )
+    t.ok(named.length > 90, `${named.length} commands`)
+    const helps = new Map<string, string>()
+    for (const { path, command, words, options } of named) {
+      if (!helps.has(words)) {
+        const { code, out } = await run(`npx sandbox ${words} --help`)
+        t.equal(code, 0, `${path}: ${command}\n${out}`)
+        helps.set(words, out)
+      }
+      const help = helps.get(words)!
+      for (const option of options)
+        t.ok(help.includes(`  ${option}`) || help.includes(`${option} `), `${path}: ${command}`)
+    }
+  })
 })
+
+/** Calls of a group are verbs of two words, and words in small letters after other verbs are their arguments. */
+const GROUPS = new Set(globSync('manifests/*.json', { cwd: project }).map(file => basename(file, '.json')))
+
+/** The commands in the text of a page, with the words of their verb and their long options. */
+const namedIn = (page: string): { command: string; words: string; options: string[] }[] =>
+  [...page.replace(/^```[^]*?^```/gm, '').matchAll(/`(?:npx )?sandbox ([a-z][^`]*)`/g)].map(([, text = '']) => {
+    const command = text.replaceAll(/\s+/g, ' ')
+    const [verb = '', next = ''] = command.split(' ')
+    const words = GROUPS.has(verb) && /^[a-z][a-z-]+$/.test(next) ? `${verb} ${next}` : verb
+    const options = [...command.matchAll(/(?<=\s)--[a-z][a-z-]*/g)].map(([option]) => option)
+    return { command, words, options: options.filter(option => option !== '--help') }
+  })

@@ -9,7 +9,9 @@ export type ExtensionPath = string & tags.MinLength<1> & tags.MaxLength<400>
 export type VersionRange = string & tags.MinLength<1> & tags.MaxLength<100>
 /** A condition over context keys and form values: `==`, `!=`, `in [..]`, `&&`, `||`, `!`, parentheses. */
 export type ExtensionCondition = string & tags.MinLength<1> & tags.MaxLength<300>
+/** A name that people read: 1 to 60 characters. */
 type Label = string & tags.MinLength<1> & tags.MaxLength<60>
+/** A short sign, such as an emoji or the name of a key: at most 100 characters. */
 type Mark = string & tags.MaxLength<100>
 
 /** The file `intentic-extension.json` in an extension's root. Every part is optional. */
@@ -36,14 +38,15 @@ export interface ExtensionManifest {
   contributes?: ExtensionContributions
 }
 
-type Entry = string & tags.MinLength<1> & tags.MaxLength<400>
+/** One permission, as `PERMISSIONS.md` describes them: at most 400 characters. */
+type EntryText = string & tags.MinLength<1> & tags.MaxLength<400>
 
 /** What the halves of an extension may reach. */
 export interface ExtensionPermissions {
   /** Routes that the browser half may call, and what the server half may reach of the machine. */
-  sandbox?: Entry[] & tags.MaxItems<100>
+  sandbox?: EntryText[] & tags.MaxItems<100>
   /** Routes that the server half and the processes may call. */
-  daemon?: Entry[] & tags.MaxItems<100>
+  daemon?: EntryText[] & tags.MaxItems<100>
 }
 
 /** What an extension adds to the sandbox. */

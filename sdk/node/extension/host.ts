@@ -104,6 +104,7 @@ export interface ProgramResult {
   truncated: boolean
 }
 
+/** Writes one line; `fields` are kept beside it. */
 type LogLine = (message: string, fields?: object) => void
 
 /**

@@ -97,9 +97,13 @@ export type LinkBytes = Uint8Array
 /** Bytes from a backend; the validators do not know the type, so its users check it. */
 export type UncheckedBytes = unknown
 
+/** A key of what is stored or scheduled: 1 to 500 characters. */
 type Key = string & tags.MinLength<1> & tags.MaxLength<500>
+/** The name of a tool, a secret, a kind of events or a program: 1 to 200 characters. */
 type Name = string & tags.MinLength<1> & tags.MaxLength<200>
+/** A path of the workspace, or a glob of such paths: 1 to 1,000 characters. */
 type WorkspaceName = string & tags.MinLength<1> & tags.MaxLength<1000>
+/** A route, as `METHOD /path`: 3 to 500 characters. */
 type Entry = string & tags.MinLength<3> & tags.MaxLength<500>
 
 /** Names and values of headers or of a query. */
@@ -377,7 +381,9 @@ export interface BackendOperations {
   stop(input: {}): {}
 }
 
+/** The input of each operation, by its name. */
 type Inputs<Operations> = { [O in keyof Operations]: Operations[O] extends (input: infer I) => unknown ? I : never }
+/** The answer of each operation, by its name. */
 type Outputs<Operations> = { [O in keyof Operations]: Operations[O] extends (input: never) => infer R ? R : never }
 
 /** The input of one operation. */
