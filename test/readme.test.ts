@@ -6,7 +6,7 @@ import { folderOf, makeWorkspace } from './support/daemon.js'
 import { project, shell, shownIn } from './support/browser/page.js'
 import { agentGuides, guides } from './support/guides.js'
 
-t.setTimeout(300_000)
+t.setTimeout(600_000)
 
 t.test('every command of the README and the guides works as written, in the order of the pages', async t => {
   const state = folderOf(t)
@@ -44,7 +44,7 @@ t.test('every command of the README and the guides works as written, in the orde
     const named = [...guides, ...agentGuides].flatMap(({ path, text }) =>
       namedIn(text).map(command => ({ path, ...command })),
     )
-    t.ok(named.length > 90, `${named.length} commands`)
+    t.ok(named.length > 75, `${named.length} commands`)
     const helps = new Map<string, string>()
     for (const { path, command, words, options } of named) {
       if (!helps.has(words)) {
