@@ -81,7 +81,8 @@ export class ManifestEntries {
   /** The entry that lets it read or write a workspace path; undefined: none. */
   file(mode: 'read' | 'write', path: string): string | undefined {
     if (path === this.#own || path.startsWith(`${this.#own}/`)) return this.#own
-    if (isClosedName(path.split('/'))) return undefined
+    const segments = path.split('/')
+    if (isClosedName(segments) || (path !== '' && segments.includes(''))) return undefined
     const found = (globs: readonly string[]) => globs.find(glob => globHolds(glob, path))
     const write = found(this.#writes)
     if (write !== undefined) return `fs:write:${write}`

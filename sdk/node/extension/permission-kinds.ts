@@ -63,6 +63,7 @@ const STORED_KEY = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/
 
 const globIn = (value: string): string | undefined =>
   !UNSEEN.test(value)
+  && !`/${value}/`.includes('/**/**/')
   && value.split('/').every(part => !/^\.{0,2}$/.test(part) && !part.includes('\\') && !/.\*\*|\*\*./.test(part))
     ? value
     : undefined

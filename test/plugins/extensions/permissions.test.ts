@@ -11,6 +11,9 @@ import { approvePending, daemonWithBackends, listedUntil, recordNamed, writeExte
 
 const EXAMPLES = permissionExamples().map(({ entry }) => entry)
 const VALUES = EXAMPLES.map(entry => entry.replace(/^[a-z]+:/, ''))
+/** The same entries each time, so that a failure comes again; another seed tries others. */
+const SEED = Number(process.env.SANDBOX_PROPERTY_SEED ?? 34)
+const RUNS = 4_000
 /** Pieces that have fooled readers of such texts. */
 const PIECES = ['*', '**', '.', '..', '/', '\\', ':', '-', '_', '%2e', '%2F', '{', '}', '[', ']', '\0', '\n', ' ', '@']
 const MORE = ['\u202e', '\u200b', 'É', '0x7f', '127.1', '::1', '::ffff:10.0.0.1', 'A', 'z', '9', 'read', 'GET /x', '']
@@ -60,8 +63,13 @@ const starred: Holds = (value, asked) => (value.endsWith('*') ? asked.startsWith
 const globbed: Holds = (glob, path) => {
   const plain = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
   const part = (text: string) => text.split('*').map(plain).join('[^/]*')
-  const pattern = glob.split('/').map(each => (each === '**' ? '(?:[^/]+(?:/[^/]+)*)?' : part(each)))
-  return new RegExp(`^${pattern.join('/')}$`, 's').test(path) || glob === path
+  const parts = glob.split('/')
+  const pattern = parts.map((each, at) => {
+    const isLast = at === parts.length - 1
+    if (each === '**') return isLast ? '.*' : '(?:[^/]+/)*'
+    return part(each) + (isLast ? '' : '/')
+  })
+  return new RegExp(`^${pattern.join('')}$`, 's').test(path)
 }
 const hosted: Holds = (value, asked) => {
   const [, host = '', port] =
@@ -114,7 +122,7 @@ t.test('what enforcement allows is named by a power that was approved, for any e
       const unnamed = found.filter(({ named }) => !named)
       if (unnamed.length > 0) throw new Error(`allowed and not shown: ${JSON.stringify(unnamed)}`)
     }),
-    { numRuns: 4_000 },
+    { numRuns: RUNS, seed: SEED },
   )
   t.ok(allowed > 1_000, 'the entries allowed something')
   t.end()
@@ -135,7 +143,7 @@ t.test('an entry that is not understood allows nothing, has no power, and is ref
       if (error !== '' && error.startsWith(place) && error.endsWith(finding)) refused++
       else if (error !== '' || read.known || list === 'daemon') throw new Error(`the sentence is ${error}`)
     }),
-    { numRuns: 4_000 },
+    { numRuns: RUNS, seed: SEED },
   )
   t.ok(refused > 200, 'many were refused')
   t.end()
@@ -152,7 +160,7 @@ t.test('two entries are never the same power, and what people read of one has no
       if (first.power.key === second.power.key) throw new Error(`both are ${first.power.key}`)
       if (/[\p{Cc}\p{Cf}]/u.test(first.power.text)) throw new Error('it has unseen characters')
     }),
-    { numRuns: 4_000 },
+    { numRuns: RUNS, seed: SEED },
   )
   t.ok(compared > 2_000, 'most were two')
   t.end()
@@ -181,7 +189,16 @@ t.test('each entry has one spelling', t => {
       'net:[*]',
     ],
     ...['net:2130706433', 'net:127.1', 'net:0x7f.0.0.1', 'net:::1', 'net:[::ffff:127.0.0.1]', 'net:[0::1]', 'net:*.'],
-    ...['fs:read:/etc/**', 'fs:read:../x', 'fs:read:a//b', 'fs:read:./a', 'fs:read:a/', 'fs:read:a**', 'fs:read:a\\b'],
+    ...[
+      'fs:read:/etc/**',
+      'fs:read:../x',
+      'fs:read:a//b',
+      'fs:read:./a',
+      'fs:read:a/',
+      'fs:read:a**',
+      'fs:read:a\\b',
+      'fs:read:**/**',
+    ],
     ...['connection:GitHub', 'connection:', 'event:', 'event:*x', 'conversation:write', 'conversation:'],
     ...['serve:maintainer:*', 'serve:viewer:POST x', 'serve:guest:POST /x', 'serve::POST /x', 'GET  /x', 'GET /x/'],
     ...['get /x', 'GET /a/../b', 'GET /a?b', 'GET /**/x', 'GET /{a', 'GET /a%2Fb', 'HEAD /x', 'fs:burn:x', '*', ''],
