@@ -6,7 +6,7 @@ import { oneLine, plain } from './terminal/text.js'
 /** What each exit code means, for every verb. */
 export const EXIT_CODES: readonly (readonly [code: string, meaning: string])[] = [
   ['0', 'done: what was asked for is done, or is shown'],
-  ['1', 'failed: the turn, a check, a program or the work itself failed; the message says why'],
+  ['1', 'failed: the turn, a check or a program failed, or was not over in time; the message says why'],
   ['2', 'wrong use: a verb, argument, flag or value that does not fit; nothing was done'],
   ['3', 'no daemon: none runs, or it does not answer'],
   ['4', 'waits for a person: an answer, a yes or a sign-in is needed before it goes on'],

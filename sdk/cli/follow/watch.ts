@@ -40,11 +40,12 @@ export const watched = async (
   }
   const answer = answering(seen, json, given.all('answer'))
   const onCard: OnCard = async (card, signal) => {
+    waits = true
+    // Answered elsewhere; the end of watching aborts it, too.
+    signal.addEventListener('abort', () => (waits = left.signal.aborted), { once: true })
     const reply = await answer(card, signal)
-    if (!reply && !signal.aborted && (leaves || noInput)) {
-      waits = true
-      left.abort()
-    }
+    if (reply) waits = false
+    else if (!signal.aborted && (leaves || noInput)) left.abort()
     return reply
   }
   const patience = given.text('timeout')

@@ -213,7 +213,7 @@ export const landWork = async (
   const outstanding = json ? 0 : await waiting(client, id, signal)
   const result = await client.call('POST /agents/{id}/land', { id, ...how }, { signal })
   await write(terminal, json ? jsonLine(result) : `${outcome(result, outstanding, terminal.colour).join('\n')}\n`)
-  return result.landed ? EXIT.ok : EXIT.failed
+  return result.landed ? EXIT.ok : EXIT.refused
 }
 
 const waiting = async (client: Client, id: string, signal: AbortSignal): Promise<number> => {

@@ -143,7 +143,7 @@ t.test(
     )
     const began = performance.now()
     const late = await daemon.run(['run', 'x', '--conversation', 'c-1', '--timeout', '1s'])
-    t.same([late.code, late.err], [1, goesOn])
+    t.same([late.code, late.err], [4, goesOn])
     t.ok(performance.now() - began >= 1000)
     t.notOk(daemon.calls().some(({ path }) => path === '/agent/stop' || path === '/agent/reply'))
   },
@@ -371,11 +371,11 @@ t.test('land lists the files that are in the workspace now', async t => {
   t.same(daemon.calls().at(-1)!.body, { force: true })
 })
 
-t.test('a landing with conflicts lists them, exit code 1', async t => {
+t.test('a landing with conflicts lists them, exit code 5', async t => {
   const conflicts = [{ repo: 'root', mainBranch: 'main', clean: 2, paths: [{ path: 'a.txt', reason: 'workspace' }] }]
   const daemon = await fakeDaemon(t, ({ path }) => (path.endsWith('/diff') ? CHANGES : { landed: false, conflicts }))
   t.same(await daemon.run(['land', 'c-1']), {
-    code: 1,
+    code: 5,
     out: 'not landed:\nroot: 1 of 3 paths conflict on main\n  a.txt: your uncommitted change is in the way\n',
     err: '',
   })

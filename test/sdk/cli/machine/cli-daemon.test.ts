@@ -109,14 +109,14 @@ t.test('a daemon ends with the program that serves it, also when that is killed'
   t.equal((await run(['agents'])).code, 0, 'the next one starts')
 })
 
-t.test('conflicts are listed, with exit code 1, and nothing is written', async t => {
+t.test('conflicts are listed, with exit code 5, and nothing is written', async t => {
   const { workspace, start, run } = await served(t)
   await start()
   const turn = await run(['run', '-'], { input: 'write README.md\n| # theirs\n' })
   t.equal(turn.code, 0)
   writeFileSync(join(workspace, 'README.md'), '# mine\n')
   const landing = await run(['land', conversationOf(turn.out)])
-  t.equal(landing.code, 1)
+  t.equal(landing.code, 5)
   t.match(
     landing.out,
     /^not landed:\nroot: 1 of 1 paths conflict on main\n {2}README\.md: your uncommitted change is in the way\n$/,
