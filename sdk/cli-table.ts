@@ -6,7 +6,7 @@ export interface CliColumn {
   /** Its field; `a.b` is a field of a field, `a.length` the length of a list. The first one with a value counts. */
   readonly field: string | readonly string[]
   readonly as?: CliForm
-  /** What stands for a value, such as `waits for you` for `open`. */
+  /** What stands for a value, such as `waits for you` for `open`; it may name fields, and `{sandbox}`, as `done` does. */
   readonly words?: { readonly [value: string]: string }
   /** What stands for no value. */
   readonly none?: string
@@ -50,6 +50,8 @@ export interface CliVerb<Call extends string = string> {
   readonly rows?: string
   /** The columns of the list; of one thing its lines. */
   readonly columns?: CliColumns
+  /** Each entry of the list is shown as lines, with all its text, instead of as a row. */
+  readonly blocks?: true
   /** Lines below a list, about the whole answer. */
   readonly more?: CliColumns
   /** Lists of one thing, each below its title. */

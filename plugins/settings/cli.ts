@@ -19,7 +19,7 @@ export const cli: CliTable<SettingsCalls> = {
       columns: {
         key: 'key',
         type: 'type',
-        default: 'default',
+        default: { field: 'default', most: 20 },
         changed: 'changed',
         'what it does': { field: 'title', most: 80 },
       },

@@ -8,7 +8,7 @@ export const cli: CliTable<SkillsCalls> = {
     list: {
       call: 'GET /skills',
       rows: '',
-      columns: { skill: 'id', from: 'origin', on: 'enabled', 'when it is used': 'description' },
+      columns: { skill: 'id', from: 'origin', on: 'enabled', 'when it is used': { field: 'description', most: 200 } },
       none: 'no skills',
     },
     read: {

@@ -28,20 +28,20 @@ export interface AnswerContext {
 
 /** The text of an answer, as its verb's table says; without one, lists of objects as tables and fields as lines. */
 export const answerLines = (answer: unknown, shown: AnswerContext): string[] => {
-  const { verb, width, now } = shown
+  const { verb } = shown
   if (verb?.rows !== undefined) return listOf(answer, verb, verb.rows, shown)
   const lines = [
     ...(verb?.done === undefined ? [] : [sentence(verb.done, { ...shown.input, ...(isRow(answer) && answer) }, shown)]),
-    ...(verb?.columns ? fieldLines(answer, verb.columns, width, now) : []),
+    ...(verb?.columns ? fieldLines(answer, verb.columns, shown) : []),
     ...Object.entries(verb?.lists ?? {}).flatMap(([title, { rows, columns: cells }]) => {
       const list = fieldOf(answer, rows)
-      return Array.isArray(list) && list.length > 0 ? ['', title, ...tableRows(list, cells, width, now)] : []
+      return Array.isArray(list) && list.length > 0 ? ['', title, ...tableRows(list, cells, shown)] : []
     }),
   ]
   if (verb?.done !== undefined || verb?.columns) return lines
   return isRow(answer) && Object.keys(answer).every(name => name === 'ok')
     ? [answer.ok === false ? `${shown.did}: nothing changed` : shown.did]
-    : derivedLines(answer, width, now)
+    : derivedLines(answer, shown)
 }
 
 /** An event of a stream as its verb's table says; undefined: it says nothing about this kind. */
@@ -52,53 +52,50 @@ export const eventLine = (event: unknown, shown: AnswerContext): string | undefi
 
 const listOf = (
   answer: unknown,
-  { columns: cells, more, none }: CliVerb,
+  { columns: cells, blocks, more, none }: CliVerb,
   rows: string,
   shown: AnswerContext,
 ): string[] => {
-  const { width, now } = shown
   const list = rows === '' ? answer : fieldOf(answer, rows)
-  const below = more ? fieldLines(answer, more, width, now) : []
+  const below = more ? fieldLines(answer, more, shown) : []
   if (!Array.isArray(list) || list.length === 0)
     return [...(none === undefined ? ['none'] : [sentence(none, shown.input ?? {}, shown)]), ...below]
-  return [
-    ...(cells
-      ? tableRows(list as readonly unknown[], cells, width, now)
-      : derivedTable(list as readonly Row[], width, now)),
-    ...(below.length > 0 ? ['', ...below] : []),
-  ]
+  const entries = list as readonly Row[]
+  const shownList = () => {
+    if (!cells) return derivedTable(entries, shown)
+    if (!blocks) return tableRows(entries, cells, shown)
+    return entries.flatMap((row, at) => [...(at > 0 ? [''] : []), ...fieldLines(row, cells, shown)])
+  }
+  return [...shownList(), ...(below.length > 0 ? ['', ...below] : [])]
 }
 
+type Around = Pick<AnswerContext, 'width' | 'now' | 'self'>
+
 /** Rows of a table with the given columns. */
-export const tableRows = (
-  list: readonly unknown[],
-  cells: CliColumns,
-  width: number | undefined,
-  now: number,
-): string[] =>
+const tableRows = (list: readonly unknown[], cells: CliColumns, shown: Around): string[] =>
   columns(
     [
       Object.keys(cells).map(title => title.toUpperCase()),
       ...list.map(row =>
         Object.values(cells).map(cell => {
           const column = columnOf(cell)
-          return short(cellWords(row, column, now), column.most ?? CELL)
+          return short(cellWords(row, column, shown), column.most ?? CELL)
         }),
       ),
     ],
-    width,
+    shown.width,
   )
 
 /** One line for each value that is there: `title  value`; a text of several lines below its title. */
-export const fieldLines = (answer: unknown, cells: CliColumns, width: number | undefined, now: number): string[] => {
+const fieldLines = (answer: unknown, cells: CliColumns, shown: Around): string[] => {
   const found = Object.entries(cells)
-    .map(([title, cell]): [string, string] => [title, longWords(answer, columnOf(cell), now)])
+    .map(([title, cell]): [string, string] => [title, longWords(answer, columnOf(cell), shown)])
     .filter(([, value]) => value !== '')
   const widest = Math.max(0, ...found.map(([title]) => title.length))
-  const room = (width ?? Infinity) - widest - 2
+  const room = (shown.width ?? Infinity) - widest - 2
   return found.flatMap(([title, value]) => {
-    if (value.includes('\n') || room < BESIDE)
-      return [title, ...value.split('\n').flatMap(line => wrapped(line, room + widest).map(each => `  ${each}`))]
+    if (value.includes('\n')) return [title, ...value.split('\n').map(line => `  ${line}`)]
+    if (room < BESIDE) return [title, ...wrapped(value, room + widest).map(line => `  ${line}`)]
     return wrapped(value, room).map((line, at) => `${(at === 0 ? title : '').padEnd(widest)}  ${line}`)
   })
 }
@@ -116,20 +113,23 @@ const found = (row: unknown, { field }: CliColumn): { name: string; value: unkno
 const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
 
-const cellWords = (row: unknown, column: CliColumn, now: number): string => {
+const cellWords = (row: unknown, column: CliColumn, shown: Around): string => {
   const { name, value } = found(row, column)
   if (isEmpty(value)) return column.none ?? ''
-  const word = (each: unknown) => column.words?.[String(each)]
+  const word = (each: unknown) => {
+    const text = column.words?.[String(each)]
+    return text === undefined ? undefined : sentence(text, row, shown)
+  }
   if (Array.isArray(value))
-    return value.map(each => word(each) ?? valueWords(column.as ?? valueForm(name), each, now)).join(', ')
-  return word(value) ?? valueWords(column.as ?? valueForm(name), value, now)
+    return value.map(each => word(each) ?? valueWords(column.as ?? valueForm(name), each, shown.now)).join(', ')
+  return word(value) ?? valueWords(column.as ?? valueForm(name), value, shown.now)
 }
 
 /** As in a table, but a text keeps its lines. */
-const longWords = (row: unknown, column: CliColumn, now: number): string => {
+const longWords = (row: unknown, column: CliColumn, shown: Around): string => {
   const { value } = found(row, column)
   const long = typeof value === 'string' && value.trimEnd().includes('\n') && !column.words
-  return long ? plain(value).trimEnd() : short(cellWords(row, column, now), column.most ?? Infinity)
+  return long ? plain(value).trimEnd() : short(cellWords(row, column, shown), column.most ?? Infinity)
 }
 
 /** A field of a field of a value; of a list the field of each. */
@@ -144,11 +144,19 @@ export const fieldOf = (value: unknown, path: string): unknown => {
   return isRow(value) ? fieldOf(value[name], rest.join('.')) : undefined
 }
 
+/** The value of a sentence that is one place alone, with its lines, such as the text of a file. */
+const wholeText = (text: string, values: unknown): string | undefined => {
+  const path = /^\{([\w.]+)\}$/.exec(text)?.[1]
+  const value = path === undefined ? undefined : fieldOf(values, path)
+  return typeof value === 'string' ? plain(value).trimEnd() : undefined
+}
+
 const PLACE = /\{([\w.]+)(?:\?([^:}]*):([^}]*))?\}/g
 
 /** A sentence with values in its places. */
 export const sentence = (text: string, values: unknown, { now, self }: Pick<AnswerContext, 'now' | 'self'>): string =>
-  text.replace(PLACE, (_, path: string, yes: string | undefined, no = '') => {
+  wholeText(text, values)
+  ?? text.replace(PLACE, (_, path: string, yes: string | undefined, no = '') => {
     if (path === 'sandbox') return self
     const value = fieldOf(values, path)
     if (yes !== undefined) return value !== undefined && value !== null && value !== false && value !== 0 ? yes : no
@@ -157,8 +165,9 @@ export const sentence = (text: string, values: unknown, { now, self }: Pick<Answ
 
 // Without a table ----------------------------------------------------------------------------------------------------
 
-const derivedLines = (answer: unknown, width: number | undefined, now: number): string[] => {
-  if (isTable(answer)) return derivedTable(answer, width, now)
+const derivedLines = (answer: unknown, shown: Around): string[] => {
+  const { now } = shown
+  if (isTable(answer)) return derivedTable(answer, shown)
   if (Array.isArray(answer) && answer.length === 0) return ['none']
   if (!isRow(answer))
     return typeof answer === 'string' ? plain(answer).trimEnd().split('\n') : [oneWord('', answer, now)]
@@ -167,21 +176,22 @@ const derivedLines = (answer: unknown, width: number | undefined, now: number): 
   // A list alone that has nothing in it.
   if (entries.length === 1 && lists.length === 1 && isEmpty(lists[0]![1])) return [`no ${nameWords(lists[0]![0])}`]
   const tables = entries.filter(([, value]) => isTable(value))
-  const facts = entries.filter(([, value]) => !isTable(value)).flatMap(([name, value]) => factsOf(name, value, now))
+  const facts = entries.filter(([, value]) => !isTable(value)).flatMap(([name, value]) => factsOf(name, value, shown))
   return [
     ...facts,
     ...tables.flatMap(([name, rows], at) => [
       ...(facts.length > 0 || at > 0 ? [''] : []),
       ...(tables.length > 1 || facts.length > 0 ? [`${nameWords(name)}:`] : []),
-      ...derivedTable(rows as readonly Row[], width, now),
+      ...derivedTable(rows as readonly Row[], shown),
     ]),
   ]
 }
 
-const factsOf = (name: string, value: unknown, now: number): string[] => {
-  if (isRow(value)) return Object.entries(value).flatMap(([inner, each]) => factsOf(`${name}.${inner}`, each, now))
+const factsOf = (name: string, value: unknown, shown: Around): string[] => {
+  if (isRow(value)) return Object.entries(value).flatMap(([inner, each]) => factsOf(`${name}.${inner}`, each, shown))
   if (value === '' || (Array.isArray(value) && value.length === 0)) return [`${name}: none`]
-  if (isTable(value)) return [`${name}:`, ...derivedTable(value, undefined, now).map(line => `  ${line}`)]
+  if (isTable(value))
+    return [`${name}:`, ...derivedTable(value, { ...shown, width: undefined }).map(line => `  ${line}`)]
   if (typeof value === 'string' && value.includes('\n'))
     return [
       `${name}:`,
@@ -190,11 +200,11 @@ const factsOf = (name: string, value: unknown, now: number): string[] => {
         .split('\n')
         .map(line => `  ${line}`),
     ]
-  return [`${name}: ${oneWord(name, value, now)}`]
+  return [`${name}: ${oneWord(name, value, shown.now)}`]
 }
 
 /** The first 8 columns that contain plain values. */
-const derivedTable = (rows: readonly Row[], width: number | undefined, now: number): string[] => {
+const derivedTable = (rows: readonly Row[], around: Around): string[] => {
   const names = [
     ...new Set(
       rows.flatMap(row =>
@@ -204,12 +214,7 @@ const derivedTable = (rows: readonly Row[], width: number | undefined, now: numb
       ),
     ),
   ]
-  return tableRows(
-    rows,
-    Object.fromEntries(names.slice(0, MOST_COLUMNS).map(name => [nameWords(name), name])),
-    width,
-    now,
-  )
+  return tableRows(rows, Object.fromEntries(names.slice(0, MOST_COLUMNS).map(name => [nameWords(name), name])), around)
 }
 
 const oneWord = (name: string, value: unknown, now: number): string => valueWords(valueForm(name), value, now)

@@ -135,6 +135,25 @@ t.test('a call that only says ok has a sentence of what was done', t => {
   t.end()
 })
 
+t.test('approvals are shown word for word, with the command that says yes to exactly that', t => {
+  const { verb } = commands.find(command => named(command) === 'approvals list')!
+  const digest = 'b'.repeat(64)
+  const item = {
+    ...{ id: 'a-1', status: 'proposed', kind: 'post', digest, proposedBy: 'conversation:c-1', via: 'executor' },
+    post: { platform: 'webhook', target: 'https://hooks.example.org/news', content: 'Version 2\n\n  is out.' },
+    ...{ createdAt: Date.now(), updatedAt: Date.now(), ownerOnly: false, attempts: [] },
+  }
+  const text = answerLines(
+    { approvals: [item, { ...item, id: 'a-2', status: 'done' }], counts: {} },
+    { ...(verb && { verb }), now: Date.now(), self: 'sandbox', did: '' },
+  ).join('\n')
+  t.match(text, 'state     waits for you\n')
+  t.match(text, 'content\n  Version 2\n  \n    is out.\n')
+  t.match(text, `say yes   sandbox approvals approve a-1 ${digest}\n`)
+  t.notMatch(text, `approve a-2`)
+  t.end()
+})
+
 const textsOf = (value: unknown): string[] => {
   if (typeof value === 'string') return [value]
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsOf) : []
