@@ -26,7 +26,7 @@ export const makeCommand = async (
   const path = commandPath(terminal)
   if ((await isThere(path)) && !isMadeCommand(path))
     throw new CommandFailure(EXIT.refused, `${path} is there already and was not made by this program: remove it first`)
-  const text = commandText(join(terminal.root, 'sdk', 'cli.js'))
+  const text = commandText(programFile('sdk/cli.js'))
   const changed = (await readFile(path, 'utf8').catch(() => '')) !== text
   if (changed) {
     await mkdir(dirname(path), { recursive: true })
