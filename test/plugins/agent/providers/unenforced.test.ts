@@ -1,40 +1,13 @@
-import { spawnSync } from 'node:child_process'
 import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
-import { wallKind } from '../../../../sdk/node/wall/wall.js'
+import t from 'tap'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../../../support/daemon.js'
 import { sandbox } from '../../../sdk/cli/cli-process.js'
 import { runTurn } from '../../../support/turns.js'
+import { spawnUnwalled, unwalled, WITHOUT_WALL } from '../../../support/unwalled.js'
 
-/** Hides the programs that build walls, only from the given program. */
-const UNWALLED = [
-  'unshare',
-  '--map-root-user',
-  '--mount',
-  'sh',
-  '-c',
-  'for p in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do for n in bwrap setpriv; do [ ! -e '
-    + '$p/$n ] || mount --bind /dev/null $p/$n || exit; done; done; exec "$@"',
-  'sh',
-]
-
-const NO_WALL = (await wallKind()) === 'none'
-const [PROGRAM = '', ...ARGS] = UNWALLED
-const options = () => ({
-  skip: !NO_WALL && spawnSync(PROGRAM, [...ARGS, 'true']).status !== 0 && 'programs cannot be hidden on this machine',
-})
-
-/** The real program on a machine that can build no wall. */
-const started = async (t: Test, files: { [path: string]: string }) => {
-  const folder = folderOf(t)
-  const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
-  makeWorkspace(where.workspace, files)
-  return spawnDaemon(t, { ...where, args: ['--no-wall'], starter: NO_WALL ? [] : UNWALLED })
-}
-
-t.test('without a wall the frame and the info say so, and a turn still begins in its own copy', options(), async t => {
-  const { client, workspace, data, terminate } = await started(t, { 'a.txt': 'one\n' })
+t.test('without a wall the frame and the info say so, and a turn still begins in its own copy', unwalled(), async t => {
+  const { client, workspace, data, terminate } = await spawnUnwalled(t, { 'a.txt': 'one\n' })
   const frames = await runTurn(client, 'u', 'append a.txt\n| two\nrun pwd; echo x > b.txt', { isolated: true })
   t.match(frames[0], { kind: 'worktree', branch: 'agent/u', unenforced: true })
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
@@ -51,12 +24,12 @@ t.test('without a wall the frame and the info say so, and a turn still begins in
   await terminate()
 })
 
-t.test('without a wall the start is refused with what to install, and changes nothing', options(), async t => {
+t.test('without a wall the start is refused with what to install, and changes nothing', unwalled(), async t => {
   const folder = folderOf(t)
   const where = { workspace: join(folder, 'workspace'), data: join(folder, 'data') }
   makeWorkspace(where.workspace, { 'a.txt': 'one\n' })
   const begin = (args: string[], env: NodeJS.ProcessEnv = { SANDBOX_NO_WALL: '' }) =>
-    spawnDaemon(t, { ...where, args, env, starter: NO_WALL ? [] : UNWALLED })
+    spawnDaemon(t, { ...where, args, env, starter: WITHOUT_WALL })
   const sentence =
     /sandbox: there is no wall: turns .*; install bubblewrap \(apt-get install bubblewrap\); with --no-wall/
   await t.rejects(begin([]), { message: new RegExp(`ended with 1: .*${sentence.source}[^\\n]*\\n$`) })
@@ -76,8 +49,8 @@ t.test('without a wall the start is refused with what to install, and changes no
   }
 })
 
-t.test('without a wall every command of the command line says so, and the console shows it', options(), async t => {
-  const { data, terminate } = await started(t, { 'a.txt': 'one\n' })
+t.test('without a wall every command of the command line says so', unwalled(), async t => {
+  const { data, terminate } = await spawnUnwalled(t, { 'a.txt': 'one\n' })
   const env = { SANDBOX_DATA: data }
   const agents = await sandbox(['agents'], { env })
   t.match(agents, { code: 0, err: /^warning: there is no wall: turns and terminals can read and change everything/ })
@@ -85,8 +58,8 @@ t.test('without a wall every command of the command line says so, and the consol
   await terminate()
 })
 
-t.test('without a wall dependencies are links into the main checkout, and are never committed', options(), async t => {
-  const { client, workspace, data, terminate } = await started(t, {
+t.test('without a wall dependencies are links into the main checkout, and are never committed', unwalled(), async t => {
+  const { client, workspace, data, terminate } = await spawnUnwalled(t, {
     'a.txt': 'one\n',
     '.gitignore': 'node_modules/\n',
   })
