@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { codeOf } from '../../node/files/paths.js'
 import { writeAtomic } from '../../node/files/files.js'
+import { programFile } from '../../node/programs/package.js'
 import { isMadeCommand, commandText, pathFolders } from '../terminal/own-name.js'
 import { EXIT, CommandFailure, type Terminal } from '../verb.js'
 
