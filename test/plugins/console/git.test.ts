@@ -172,6 +172,16 @@ t.test('git in the console', withChromium(), async t => {
   await t.test('the log shows merges and pages, and a commit with its files, its tag and who wrote what', async t => {
     const tab = await ownerTab(browser, daemon, '#/git/root/log')
     const { page } = tab
+    for (let at = 0; at < 5; at++) git('branch', `a-branch-with-a-long-name-${at}`)
+    const tip = page.locator('.commit-row').first()
+    await tip.getByText('a-branch-with-a-long-name-0').waitFor()
+    const { width } = (await tip.locator('[dir=auto]').boundingBox())!
+    t.ok(width > 60, 'names of branches leave room for what a commit is about')
+    await page.setViewportSize({ width: 360, height: 740 })
+    const fields = await page.locator('.side-filters input').evaluateAll(all => all.map(one => one.clientHeight))
+    t.equal(new Set(fields).size, 1, 'labels of two lines do not stretch the fields beside them')
+    await page.setViewportSize({ width: 1280, height: 720 })
+    for (let at = 0; at < 5; at++) git('branch', '-D', `a-branch-with-a-long-name-${at}`)
     await page.getByRole('link', { name: /on the side/ }).click()
     await page.getByRole('heading', { name: 'on the side' }).waitFor()
     await page.getByRole('list', { name: 'Changed files' }).getByRole('link', { name: 'docs/page.txt' }).click()

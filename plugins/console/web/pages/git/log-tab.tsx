@@ -56,14 +56,18 @@ const Row = ({ repo, row, current }: { repo: string; row: LogRow; current: boole
     >
       {lane && <Graph lane={lane} />}
       <span class="commit-words">
-        <span class="one-line">
-          {commit.head && <span class="tag good">HEAD</span>}
-          {commit.refs.map(ref => (
-            <span key={ref} class="tag">
-              {visibleName(ref)}
-            </span>
-          ))}{' '}
-          <span dir="auto">{visibleText(commit.subject)}</span>
+        <span class="commit-first">
+          <span class="commit-refs one-line">
+            {commit.head && <span class="tag good">HEAD</span>}
+            {commit.refs.map(ref => (
+              <span key={ref} class="tag">
+                {visibleName(ref)}
+              </span>
+            ))}
+          </span>
+          <span class="one-line grow" dir="auto">
+            {visibleText(commit.subject)}
+          </span>
         </span>
         <span class="quiet small one-line">
           <span class="mono">{commit.short}</span> {visibleText(commit.author)}{' '}
