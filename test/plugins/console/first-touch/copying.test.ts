@@ -80,6 +80,7 @@ t.test('the clipboard holds exactly the text', withChromium(), async t => {
     await client.call('POST /agent', { conversationId: 'asks', prompt: 'plan\n| 1. look\n|\n| ~~~sh\n| ls -la\n| ~~~' })
     await framesOf(client, 'asks').until(({ kind }) => kind === 'plan')
     await goTo(page, '#/c/asks')
+    await page.locator('.card.open').waitFor()
     t.equal(await copied(page, 'the code'), 'ls -la')
   })
 

@@ -203,7 +203,7 @@ t.test('a conversation is read', withChromium(), async t => {
     const newest = page.locator('.list-new')
     const ways = {
       ...WAYS,
-      'the scroll bar': [page => dragBar(page, -150), page => dragBar(page, 900)],
+      'the scroll bar, and with the button': [page => dragBar(page, -150), () => newest.click()],
       'a selection, and with the button': [
         async page => {
           const { x, y, height } = (await page.locator('.prose').nth(3).boundingBox())!
