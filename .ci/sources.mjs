@@ -13,7 +13,7 @@ export const alsoRead = () => [
   'package-lock.json',
   'tsconfig.json',
   ...globSync(['.ci/*.mjs', 'sdk/tsconfig.json', 'plugins/**/*.json']),
-  ...globSync(['plugins/console/web/**/*.{tsx,css,html,svg}', 'plugins/*/README.md']),
+  ...globSync(['plugins/console/web/**/*.{tsx,css,html,svg}', '{kernel,plugins/*,sdk}/*.md']),
 ]
 
 /** The hash of texts. */

@@ -45,22 +45,30 @@ const titleOf = text =>
     .replace(/[`*]/g, '')
     .trim()
 
-/**
- * The guides of the groups, `plugins/<group>/README.md`: `guides:all` lists them, and each is a part of its own that is
- * loaded when it is read.
- */
+/** What people read about the sandbox: the guides of the groups, and those of who runs it or writes for it. */
+export const GUIDES = [
+  'kernel/{README,WALL}.md',
+  'plugins/*/README.md',
+  'sdk/{GLOSSARY,PERMISSIONS,README,REFERENCE}.md',
+]
+
+/** The name of a guide in addresses: its group, or its folder with its own name. */
+const guideName = file =>
+  [basename(dirname(file)), basename(file, '.md').toLowerCase()].filter(part => part !== 'readme').join('-')
+
+/** The guides: `guides:all` lists them, and each is a part of its own that is loaded when it is read. */
 const guides = {
   name: 'guides',
   setup: ({ onLoad, onResolve }) => {
     onResolve({ filter: /^guides:/ }, ({ path }) => ({ path: path.slice('guides:'.length), namespace: 'guides' }))
     onLoad({ filter: /.*/, namespace: 'guides' }, ({ path }) => {
-      if (path !== 'all') return { contents: readFileSync(`plugins/${path}/README.md`), loader: 'text' }
-      const entries = globSync('plugins/*/README.md')
-        .map(file => ({ group: basename(dirname(file)), title: titleOf(readFileSync(file, 'utf8')) }))
-        .sort((one, other) => (one.group < other.group ? -1 : 1))
-        .map(({ group, title = group }) => {
-          const load = `async () => (await import(${JSON.stringify(`guides:${group}`)})).default`
-          return `{ group: ${JSON.stringify(group)}, title: ${JSON.stringify(title)}, load: ${load} }`
+      if (path !== 'all') return { contents: readFileSync(path), loader: 'text' }
+      const entries = globSync(GUIDES)
+        .sort()
+        .map(file => {
+          const name = guideName(file)
+          const about = { file, name, title: titleOf(readFileSync(file, 'utf8')) ?? name }
+          return `{ ...${JSON.stringify(about)}, load: async () => (await import('guides:${file}')).default }`
         })
       return { contents: `export const GUIDES = [${entries.join()}]`, resolveDir: absolute('.') }
     })

@@ -11,13 +11,12 @@ export const headingAnchor = (heading: string): string =>
 /**
  * The place in the help that a relative link of a guide leads to: another guide, or a heading.
  *
- * @param guide The group whose guide has the link.
- * @param groups Every group that has a guide.
+ * @param file The file that has the link.
+ * @param names The name of each guide, by its file.
  */
-export const guidePlace = (guide: string, groups: ReadonlySet<string>, href: string): string | undefined => {
-  const [path = '', anchor = ''] = href.split('#')
-  const other = /^(?:\.\.\/|\.\.\/\.\.\/plugins\/)([a-z-]+)\/?(?:README\.md)?$/.exec(path)?.[1]
-  const group = path === '' || path === 'README.md' ? guide : other
-  if (href === '' || group === undefined || !groups.has(group)) return undefined
-  return fragmentOf('help', group, ...(anchor ? [anchor] : []))
+export const guidePlace = (file: string, names: ReadonlyMap<string, string>, href: string): string | undefined => {
+  const { origin, pathname, hash } = URL.parse(href, `http://guides/${file}`) ?? {}
+  if (origin !== 'http://guides' || pathname === undefined || hash === undefined || href === '') return undefined
+  const name = names.get(pathname.slice(1).replace(/\/$/, '/README.md'))
+  return name && fragmentOf('help', name, ...(hash.length > 1 ? [hash.slice(1)] : []))
 }

@@ -9,13 +9,14 @@ import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import type { PageProps } from '../registry.js'
 
-const GROUPS = new Set(GUIDES.map(({ group }) => group))
+const NAMES = new Map(GUIDES.map(({ file, name }) => [file, name]))
 
-/** Its first heading is that of the page. */
-const withoutTitle = (text: string): string => text.replace(/^# +.+\n/m, '')
+/** Its first heading is that of the page, and no pictures are shown, nor the tables they are in. */
+const shownText = (text: string): string =>
+  text.replace(/^# +.+\n/m, '').replace(/(?:^\|.*\n)*^.*!\[.*\n(?:^\|.*\n)*/gm, '')
 
-const Guide = ({ group, load, anchor }: { group: string; load: () => Promise<string>; anchor: string | undefined }) => {
-  const guide = useQuery(`guide ${group}`, [], load)
+const Guide = ({ file, load, anchor }: { file: string; load: () => Promise<string>; anchor: string | undefined }) => {
+  const guide = useQuery(`guide ${file}`, [], load)
   const box = useRef<HTMLDivElement>(null)
   const there = guide.data !== undefined
   useEffect(() => {
@@ -29,8 +30,8 @@ const Guide = ({ group, load, anchor }: { group: string; load: () => Promise<str
     <Loaded query={guide}>
       {text => (
         <div ref={box} class="guide">
-          <LinkPlaces.Provider value={href => guidePlace(group, GROUPS, href)}>
-            <Markdown text={withoutTitle(text)} />
+          <LinkPlaces.Provider value={href => guidePlace(file, NAMES, href)}>
+            <Markdown text={shownText(text)} />
           </LinkPlaces.Provider>
         </div>
       )}
@@ -39,8 +40,8 @@ const Guide = ({ group, load, anchor }: { group: string; load: () => Promise<str
 }
 
 /** The guides of the groups: a list of them, or one. */
-export const HelpPage = ({ rest: [group, anchor] }: PageProps) => {
-  const guide = GUIDES.find(one => one.group === group)
+export const HelpPage = ({ rest: [name, anchor] }: PageProps) => {
+  const guide = GUIDES.find(one => one.name === name)
   if (guide)
     return (
       <PageFrame
@@ -51,19 +52,19 @@ export const HelpPage = ({ rest: [group, anchor] }: PageProps) => {
           </a>
         }
       >
-        <Guide key={guide.group} group={guide.group} load={guide.load} anchor={anchor} />
+        <Guide key={guide.name} file={guide.file} load={guide.load} anchor={anchor} />
       </PageFrame>
     )
   return (
     <PageFrame title="Help">
-      {group !== undefined && <p class="notice">There is no guide of this name.</p>}
+      {name !== undefined && <p class="notice">There is no guide of this name.</p>}
       <p class="quiet">
         What each part of the sandbox does, and how it is used. The key <kbd>?</kbd> shows all keys; for programs there
         is a <a href="/reference">reference of all calls</a>.
       </p>
       <ul class="items">
         {GUIDES.map(one => (
-          <Item key={one.group} title={<a href={fragmentOf('help', one.group)}>{one.title}</a>} />
+          <Item key={one.name} title={<a href={fragmentOf('help', one.name)}>{one.title}</a>} />
         ))}
       </ul>
     </PageFrame>
