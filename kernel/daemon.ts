@@ -60,10 +60,8 @@ export interface DaemonOptions {
   readonly checked?: boolean
   /** Load only these groups; default: all. */
   readonly only?: readonly string[]
-  /** Groups that each run in a separate process. */
-  readonly apart?: readonly string[]
-  /** The folder of the program that these processes run; default: `root`. */
-  readonly apartRoot?: string
+  /** Groups that each run in a separate process, of the program in `root`. */
+  readonly apart?: { readonly groups: readonly string[]; readonly root: string }
   /** Stops this daemon and starts a new one; absent when restarting is not supported. */
   readonly restart?: () => void
   /** Prints a line at the terminal; never logged. */
@@ -161,7 +159,6 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     ...(deployment.mounts && { mounts: deployment.mounts }),
     ...(options.only && { only: options.only }),
     ...(options.apart && { apart: options.apart }),
-    ...(options.apartRoot && { apartRoot: options.apartRoot }),
   })
 
   const uploads = join(data, 'uploads')

@@ -40,10 +40,8 @@ export interface LoadOptions {
   readonly mounts?: MountSettings
   /** Load only these groups; default: all. */
   readonly only?: readonly string[]
-  /** Groups that each run in a separate process. */
-  readonly apart?: readonly string[]
-  /** The folder of the program that these processes run; default: `root`. */
-  readonly apartRoot?: string
+  /** Groups that each run in a separate process, of the program in `root`. */
+  readonly apart?: { readonly groups: readonly string[]; readonly root: string }
 }
 
 /** How long all groups together may take to save their work, in ms. */
@@ -55,17 +53,17 @@ const LAST_WORK = 8_000
  * Throws an error that names the group when a call it needs is not served, or when it fails to start.
  */
 export const loadGroups = async (kernel: KernelServices, options: LoadOptions): Promise<Group[]> => {
-  const { manifests: folder, only, apart = [], apartRoot = options.root, ...shared } = options
+  const { manifests: folder, only, apart, ...shared } = options
   const manifests = readManifests(folder).filter(({ name }) => !only || only.includes(name))
   // A group's folder is made when it starts.
   const ranBefore = new Set(readdirSync(shared.data))
   const waits = new Waits()
   const groups = inOrder(manifests).map(manifest => {
     const { name, entry } = manifest
-    const isApart = apart.includes(name)
-    const root = isApart ? apartRoot : shared.root
+    const from = apart?.groups.includes(name) ? apart : undefined
+    const root = from?.root ?? shared.root
     const place = { ...shared, root, folder: join(shared.data, name), logs: join(shared.data, 'logs') }
-    return new Group(manifest, { kernel, place, entry: join(root, entry), apart: isApart, waits })
+    return new Group(manifest, { kernel, place, entry: join(root, entry), apart: from !== undefined, waits })
   })
   for (const group of groups) {
     const { name, routes, calls, domains, slowDomains, events = [], points = [] } = group.manifest

@@ -2,7 +2,7 @@ import { flushCompileCache } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { findOwnImports } from '../sdk/node/programs/own-imports.js'
-import { packageFolder, packageVersion } from '../sdk/node/programs/package.js'
+import { packageFolder } from '../sdk/node/programs/package.js'
 import { boundCompiled, keepCompiled, noteDataFolder } from '../sdk/node/files/state-folder.js'
 import type { Daemon } from './daemon.js'
 
@@ -13,7 +13,6 @@ closeInherited()
 const { assertNameable, readConfig } = await import('./config/config.js')
 const { StartError } = await import('./config/start-error.js')
 const { holdFolder } = await import('./storage/hold-folder.js')
-const { assertFormat } = await import('./storage/format.js')
 const { createLog } = await import('./logs/log.js')
 const { startDaemon } = await import('./daemon.js')
 const { RunLogs } = await import('./logs/run-logs.js')
@@ -30,12 +29,6 @@ const run = async (): Promise<void> => {
   assertNameable('program', root)
   const config = readConfig(process.argv.slice(2), process.env)
   const release = holdFolder(config.data)
-  try {
-    assertFormat(config.data, packageVersion(root))
-  } catch (error) {
-    release()
-    throw error
-  }
   noteDataFolder(process.env, config.data)
   const logs = new RunLogs(join(config.data, 'logs'))
   const log = createLog(config.json, undefined, logs.keep)

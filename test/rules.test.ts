@@ -15,14 +15,14 @@ const LINES = {
   file: 400,
   kernelFile: 300,
   folders: {
-    kernel: 1171,
-    'kernel/auth': 1502,
+    kernel: 1161,
+    'kernel/auth': 1501,
     'kernel/config': 205,
     'kernel/extensions': 300,
     'kernel/http': 1340,
     'kernel/http/sockets': 260,
     'kernel/logs': 250,
-    'kernel/storage': 485,
+    'kernel/storage': 465,
     'kernel/streams': 600,
   } as Record<string, number>,
 }

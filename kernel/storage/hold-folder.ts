@@ -2,6 +2,7 @@ import { accessSync, chmodSync, constants, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { lockFile } from './process-lock.js'
 import { StartError } from '../config/start-error.js'
+import { newerFormat } from '../../sdk/node/files/data-format.js'
 
 /** Creates the data folder, makes it private and locks it for this process; returns a function that releases it. */
 export const holdFolder = (data: string): (() => void) => {
@@ -10,7 +11,12 @@ export const holdFolder = (data: string): (() => void) => {
     chmodSync(data, 0o700)
     accessSync(data, constants.R_OK | constants.W_OK | constants.X_OK)
     const held = lockFile(join(data, 'daemon.lock'))
-    if ('release' in held) return held.release
+    if ('release' in held) {
+      const newer = newerFormat(data)
+      if (newer === undefined) return held.release
+      held.release()
+      throw new StartError(newer)
+    }
     throw new StartError(
       `the data folder ${data} is in use by another daemon (process ${held.holder}): stop it, or choose another `
         + 'with --data',

@@ -85,7 +85,7 @@ export const daemonWith = async (
     log: createLog(true, line => logged.push(line)),
     checked: true,
     ...(groups.length > 0 && { only: groups }),
-    ...(options.apart && { apart: options.apart, ...(!options.manifests && { apartRoot: programFile('.') }) }),
+    ...(options.apart && { apart: { groups: options.apart, root: options.manifests ? root : programFile('.') } }),
     extra: kernel => {
       watchCalls(kernel.calls, { data, workspace }, logged)
       if (options.boot) kernel.boot.add('test', 'A step of the test', () => options.boot!)

@@ -1,6 +1,6 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { StartError } from '../config/start-error.js'
+import { packageVersion, programFile } from '../programs/package.js'
 
 /** Grows by one when an older program would misread what this one writes into its data folder. */
 const FORMAT = 1
@@ -10,18 +10,23 @@ interface Written {
   readonly version?: string
 }
 
-/** Refuses a data folder that a newer program wrote; notes which format and version write it from now on. */
-export const assertFormat = (data: string, version: string): void => {
+/**
+ * Notes which format and version write a data folder from now on. The answer is a sentence if a newer program wrote it,
+ * and then nothing is noted.
+ */
+export const newerFormat = (data: string): string | undefined => {
   const file = join(data, 'format.json')
+  const version = packageVersion(programFile('.'))
   const { format = FORMAT, version: before = 'a newer version' } = writtenBy(file)
   if (format > FORMAT)
-    throw new StartError(
+    return (
       `the data folder ${data} was written by sandbox ${before}, which is newer than this one, ${version}: install `
-        + 'that version again, or choose another folder with --data',
+      + 'that version again, or choose another folder with --data'
     )
-  if (before === version) return
+  if (before === version) return undefined
   writeFileSync(`${file}.new`, JSON.stringify({ format: FORMAT, version } satisfies Written), { mode: 0o600 })
   renameSync(`${file}.new`, file)
+  return undefined
 }
 
 const writtenBy = (file: string): Written => {
