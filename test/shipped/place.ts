@@ -22,10 +22,11 @@ const SUPERUSER = process.getuid?.() === 0
 const COMPILERS = /^(?:[\w-]*-)?(?:cc|c\+\+|gcc|g\+\+|cpp|clang|clang\+\+|ld|as|make|gmake|cmake|python3?)(?:[-.\d]*)$/
 const LONGEST_MS = 240_000
 
-/** The result of a command: its exit code, and what it printed in order. */
+/** The result of a command: its exit code, all that it printed in order, and its standard output alone. */
 export interface Ended {
   readonly code: number | null
   readonly out: string
+  readonly stdout: string
 }
 
 /** A machine as a new user of the program finds it: an ordinary user with an empty home folder, and no compiler. */
@@ -107,16 +108,17 @@ export const ordinaryPlace = (t: Pick<Test, 'teardown'>, registry: string): Plac
       ...ids,
     })
     up.add(child)
-    let out = ''
+    let [out, stdout] = ['', '']
     const heard = new Set<() => void>()
     for (const stream of [child.stdout!, child.stderr!])
       stream.setEncoding('utf8').on('data', (text: string) => {
         out += text
+        if (stream === child.stdout) stdout += text
         for (const listen of heard) listen()
       })
     const closed = once(child, 'close').then(([code]): Ended => {
       up.delete(child)
-      return { code: code as number | null, out }
+      return { code: code as number | null, out, stdout }
     })
     return { child, closed, heard, printed: () => out }
   }
@@ -131,11 +133,11 @@ export const ordinaryPlace = (t: Pick<Test, 'teardown'>, registry: string): Plac
       return file
     },
     run: async (command, cwd = folder) => {
-      const { child, closed, printed } = begin(command, cwd)
+      const { child, closed } = begin(command, cwd)
       const late = setTimeout(() => process.kill(-child.pid!, 'SIGKILL'), LONGEST_MS)
       const ended = await closed
       clearTimeout(late)
-      return ended.code === null ? { code: null, out: `${printed()}\nended after ${LONGEST_MS} ms` } : ended
+      return ended.code === null ? { ...ended, out: `${ended.out}\nended after ${LONGEST_MS} ms` } : ended
     },
     start: (command, cwd = folder) => {
       const { child, closed, heard, printed } = begin(`exec ${command}`, cwd)

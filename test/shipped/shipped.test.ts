@@ -2,9 +2,11 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { setTimeout as delay } from 'node:timers/promises'
 import { STARTER } from '../plugins/agent/starter-program.js'
 import { wallKind } from '../../sdk/node/wall/wall.js'
 import { project, shownIn } from '../support/browser/page.js'
+import { guides } from '../support/guides.js'
 import { noPackageBefore, packBefore, packInto } from './package-before.js'
 import { ordinaryPlace } from './place.js'
 import { registry } from './registry.js'
@@ -78,6 +80,37 @@ t.test('the demonstration is landed, and ends with Ctrl-C', async t => {
   t.ok(code === 0 || code === 130, `it ends with ${code}`)
   t.notMatch(out, /^\{|the daemon logs/m, 'it prints words')
   t.notMatch(out, /npx|npm start/, 'it prints the command as it is installed')
+})
+
+t.test('every command of the README and the guides works in an installed program', async t => {
+  const sample = place.start('sandbox serve --sample --port 0')
+  const [, address = ''] = await sample.until(/^ +(http:\/\/127\.0\.0\.1:\d+)\/reference$/m)
+  const workspace = join(home, '.local/state/sandbox/sample/workspace')
+  let token = ''
+  const run = async (command: string) => {
+    const lines = [`export SANDBOX_URL=${address} TOKEN='${token}'`, 'set -e', command, `printf '\\001%s' "$TOKEN"`]
+    const { code, out, stdout } = await place.run(lines.join('\n'), workspace)
+    const [printed = '', next = token] = stdout.split('\u0001')
+    token = next
+    return { code, out: code === 0 ? printed : out }
+  }
+  const installed = (text: string) => text.replaceAll('npx sandbox', 'sandbox')
+  const shown = guides.flatMap(({ path, text }) => shownIn(text).map(each => ({ ...each, path })))
+  // Those of npm are for the sources.
+  const ofProgram = shown.filter(({ command }) => !/^npm /.test(command))
+  t.ok(ofProgram.length >= 90, `${ofProgram.length} commands`)
+  for (const { path, command, prints: shows } of ofProgram) {
+    // The demonstration asks a question; without a terminal here, another client answers it.
+    const asks = command.includes('"/demo"')
+    const line = installed(command).replaceAll('http://127.0.0.1:8787', address) + (asks ? ' --timeout 2m' : '')
+    const running = run(line)
+    if (asks) while ((await place.run(`SANDBOX_URL=${address} sandbox answer first 1`)).code !== 0) await delay(200)
+    const { code, out } = await running
+    t.equal(code, 0, `${path}: ${line}${code === 0 ? '' : `\n${out}`}`)
+    if (shows !== undefined) t.equal(out, installed(shows), `${path}: ${line}: what the page shows`)
+  }
+  const { code } = await sample.end()
+  t.ok(code === 0 || code === 130, `it ends with ${code}`)
 })
 
 t.test('a daemon serves a folder of the user', async t => {
