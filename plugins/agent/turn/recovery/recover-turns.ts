@@ -88,13 +88,18 @@ export const removeLeftovers = (host: Pick<Host, 'log' | 'on' | 'signal' | 'stop
   const failed = (error: unknown) => {
     if (!host.signal.aborted) host.log.error('removing leftovers of the last run failed', { error: String(error) })
   }
-  host.on('daemon.ready', () => (removed = leftoversRemoved(deps).catch(failed)))
+  const remove = async () => {
+    await leftoversRemoved(deps)
+    // A copy that begins during a stop would be left half-made.
+    if (!deps.engine.closing && deps.conversations.all.some(({ branch }) => branch)) void deps.environment.warm()
+  }
+  host.on('daemon.ready', () => (removed = remove().catch(failed)))
   host.stopping(() => Promise.race([removed, delay(PATIENCE_MS, undefined, { ref: false })]))
 }
 
 /** Turns run meanwhile. */
 const leftoversRemoved = async (deps: LeftoverDeps): Promise<void> => {
-  const { archive, conversations, copies, data, environment } = deps
+  const { archive, conversations, copies, data } = deps
   await copies.prune(id => conversations.find(id)?.branch !== undefined)
   await pruneHomes(
     data,
@@ -103,5 +108,4 @@ const leftoversRemoved = async (deps: LeftoverDeps): Promise<void> => {
   )
   await sweep(deps)
   await archive.sweep()
-  if (conversations.all.some(({ branch }) => branch)) void environment.warm()
 }
