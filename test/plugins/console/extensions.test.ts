@@ -80,7 +80,7 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
     await page.getByRole('link', { name: 'first', exact: true }).click()
     await page.getByText('never', { exact: true }).first().waitFor()
     await page.getByRole('button', { name: 'Narrow' }).click()
-    const narrowed = JSON.parse(await dialog.getByLabel('Manifest').inputValue()) as object
+    const narrowed = JSON.parse(await dialog.getByLabel('Manifest', { exact: true }).inputValue()) as object
     t.same(Object.keys(narrowed), ['publisher', 'name', 'server', 'contributes'])
     await dialog.getByRole('button', { name: 'Done' }).click()
     await page.getByRole('button', { name: 'Check', exact: true }).click()
@@ -219,7 +219,9 @@ t.test('extensions, skills and personas in the console', withChromium(), async t
     await page.keyboard.press('x')
     await page.getByText('runs a backend process').waitFor()
     await page.getByRole('link', { name: 'notes', exact: true }).waitFor()
-    t.same(await page.locator('main').getByRole('button').allTextContents(), [await groupsButton(page)])
+    // Those that copy have no words.
+    const buttons = (await page.locator('main').getByRole('button').allTextContents()).filter(Boolean)
+    t.same(buttons, [await groupsButton(page)])
     t.same(await barriersOf(page), [])
     await page.keyboard.press('j')
     t.match(await page.evaluate('document.activeElement.dataset.row'), 'item')
