@@ -201,21 +201,7 @@ t.test('a conversation is read', withChromium(), async t => {
     await client.call('POST /agent', { conversationId: 'live', prompt: script })
     await goTo(page, '#/c/live')
     const newest = page.locator('.list-new')
-    const ways = {
-      ...WAYS,
-      'the scroll bar, and with the button': [page => dragBar(page, -150), () => newest.click()],
-      'a selection, and with the button': [
-        async page => {
-          const { x, y, height } = (await page.locator('.prose').nth(3).boundingBox())!
-          await page.mouse.move(x + 80, y + height / 2)
-          await page.mouse.down()
-          await page.mouse.move(x + 2, y + height / 2, { steps: 4 })
-          await page.mouse.up()
-        },
-        () => newest.click(),
-      ],
-    } satisfies typeof WAYS as typeof WAYS
-    for (const [name, [up, down]] of Object.entries(ways))
+    for (const [name, [up, down]] of Object.entries(WAYS))
       await t.test(`with ${name}`, async t => {
         await page.mouse.move(X, Y)
         await holds(page, `${LIST}.scrollTop > 800`)
