@@ -70,7 +70,7 @@ export class Group {
   /** Waits for a start in progress, then stops the group for good. */
   async stop(ms: number): Promise<void> {
     this.#closed = true
-    await this.#starting?.catch(ignored('whoever started it got the failure'))
+    await this.#starting?.catch(ignored('the caller that started it got the failure'))
     this.#deps.kernel.events.close(this.manifest.name)
     await this.#end?.(ms)
     this.#end = undefined

@@ -20,7 +20,7 @@ export class Waits {
     const mine = by === undefined ? undefined : this.#waiting.get(by)
     if (!mine) return start
     if (this.#needs(group, by!)) {
-      void start.catch(ignored('whoever waits for it gets the failure'))
+      void start.catch(ignored('the caller that awaits it gets the failure'))
       refuse('unavailable', `${group} is not started yet, and needs ${by} to start`)
     }
     mine.add(group)

@@ -333,7 +333,7 @@ export class Copies {
     if (sources.length === 0) noRepository()
     await this.#clear(id)
     const shared = dependenciesOf(this.#scan, sources, seen)
-    shared.catch(ignored('whoever waits for it gets the failure'))
+    shared.catch(ignored('the caller that awaits it gets the failure'))
     // Recorded before the branch is created: the next start removes branches whose record has no conversation.
     await this.#branches.begin(id, sources)
     const made = (await this.#warm.adopt(id, sources)) ?? { repos: [], shown: [] }

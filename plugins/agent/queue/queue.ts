@@ -171,7 +171,7 @@ export class Queue {
     while (this.#compacting) await this.#compacting
     const written = this.#journals.append(JOURNAL, [line], { flush }).then(() => this.#apply(line))
     const settled = written
-      .catch(ignored('whoever waits for it gets the failure'))
+      .catch(ignored('the caller that awaits it gets the failure'))
       .finally(() => this.#appending.delete(settled))
     this.#appending.add(settled)
     await written

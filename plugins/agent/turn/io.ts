@@ -83,7 +83,9 @@ const workerIo = (
   })
   const busy = new Set<Promise<unknown>>()
   const tracked = <T>(work: Promise<T>): Promise<T> => {
-    const settled = work.catch(ignored('whoever waits for it gets the failure')).finally(() => busy.delete(settled))
+    const settled = work
+      .catch(ignored('the caller that awaits it gets the failure'))
+      .finally(() => busy.delete(settled))
     busy.add(settled)
     return work
   }

@@ -130,7 +130,7 @@ export class Turn {
     for (const frame of before) this.#note(frame)
     this.entry = new RunEntry(host.journal, fields, past?.lines)
     this.begun = past ? Promise.resolve() : this.entry.open().then(() => failpoint('agent.turn.entered'))
-    this.begun.catch(ignored('whoever waits for it gets the failure'))
+    this.begun.catch(ignored('the caller that awaits it gets the failure'))
     this.log = new FrameLog(host.journal, run, {
       seq: before.length,
       after: this.begun,

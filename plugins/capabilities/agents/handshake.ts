@@ -78,7 +78,7 @@ export const greet = async (
 const initialized = async (process: PipedProcess, over: AbortSignal): Promise<InitializeResponse> => {
   const { client, methods, PROTOCOL_VERSION } = await import('@agentclientprotocol/sdk')
   const lost = Promise.withResolvers<never>()
-  lost.promise.catch(ignored('whoever waits for it gets the failure'))
+  lost.promise.catch(ignored('the caller that awaits it gets the failure'))
   const fail = () => lost.reject(over.reason)
   over.addEventListener('abort', fail, { once: true })
   void process.ended.then(how => lost.reject(new Error(how)))

@@ -78,7 +78,7 @@ export class Statuses {
     this.#asking.set(id, asked)
     void asked
       .finally(() => this.#asking.get(id) === asked && this.#asking.delete(id))
-      .catch(ignored('whoever waits for it gets the failure'))
+      .catch(ignored('the caller that awaits it gets the failure'))
     return asked
   }
 }

@@ -45,7 +45,7 @@ export const startCarrier = async (given: CarrierProgram): Promise<StartedProgra
     stdio: [input === undefined ? 'ignore' : 'pipe', output.fd, output.fd],
   })
   const ended = once(child, 'exit').then(([code]) => Number(code ?? 1))
-  ended.catch(ignored('whoever waits for it gets the failure'))
+  ended.catch(ignored('the caller that awaits it gets the failure'))
   await once(child, 'spawn')
   child.stdin?.on('error', ignored('a program may end without reading its input; ended says so'))
   child.stdin?.end(input)

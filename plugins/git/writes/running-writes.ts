@@ -22,7 +22,7 @@ export class RunningWrites {
   constructor(store: Host['store']) {
     this.#store = store
     this.#before = store.all<RunningWrite>()
-    this.#before.catch(ignored('whoever waits for it gets the failure'))
+    this.#before.catch(ignored('the caller that awaits it gets the failure'))
   }
 
   /** Records the beginning of a write; returns the function that records its end. */

@@ -161,7 +161,7 @@ export class RuleRuns {
         this.#stoppable('push.starting', stop.signal, limit => this.#beforePush(occasion, limit), stop),
       )
       .finally(() => this.#pushes.delete(key))
-    result.catch(ignored('whoever waits for it gets the failure'))
+    result.catch(ignored('the caller that awaits it gets the failure'))
     const shared: SharedRun = { result, stop, waiting: 0 }
     this.#pushes.set(key, shared)
     return shared

@@ -197,7 +197,7 @@ const connected = async (
   try {
     const transport = pipeTransport(to, child.stdio[4] as Readable)
     const gone = ended.then(() => Promise.reject(new Error(`chromium ended as it started: ${said()}`)))
-    gone.catch(ignored('whoever waits for it gets the failure'))
+    gone.catch(ignored('the caller that awaits it gets the failure'))
     const browser = await Promise.race([chromium.connectOverCDP(transport, { timeout: START_MS, artifactsDir }), gone])
     return { browser, ended, end }
   } catch (error) {

@@ -76,7 +76,7 @@ export class OpenvpnClient implements TunnelClient<OpenvpnSettings> {
   /** Speaks to the client until it is connected. */
   async #converse(standing: Standing, { settings, otp, log }: TunnelDial<OpenvpnSettings>, signal: AbortSignal) {
     const { promise, resolve, reject } = Promise.withResolvers<Dialled>()
-    promise.catch(ignored('whoever waits for it gets the failure'))
+    promise.catch(ignored('the caller that awaits it gets the failure'))
     const failed = (message: string): void => reject(new Refusal('dependency', message))
     let dns: string[] = []
     let words = ''

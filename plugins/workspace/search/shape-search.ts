@@ -66,7 +66,7 @@ export const shapeSearch = async (search: DiskSearch, pattern: string): Promise<
     const batch = waiting
     ;[waiting, bytes] = [[], 0]
     const started = children.run(() => searchIn(batch))
-    started.catch(ignored('whoever waits for it gets the failure'))
+    started.catch(ignored('the caller that awaits it gets the failure'))
     running.push(started)
   }
   try {

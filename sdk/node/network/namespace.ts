@@ -52,7 +52,7 @@ class Helper {
     const gone = Promise.withResolvers<void>()
     this.ready = ready.promise
     this.gone = gone.promise
-    this.ready.catch(ignored('whoever waits for it gets the failure'))
+    this.ready.catch(ignored('the caller that awaits it gets the failure'))
     let errors = ''
     this.#child.stderr!.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-500)))
     const late = setTimeout(() => this.#child.kill('SIGKILL'), STARTS_MS).unref()

@@ -156,9 +156,7 @@ export class OwnNetwork {
    * ignore proxies.
    */
   update(): Promise<void> {
-    this.#updating = this.#updating
-      .then(() => this.#update())
-      .catch(ignored('whoever uses it next has it updated again'))
+    this.#updating = this.#updating.then(() => this.#update()).catch(ignored('the next use updates it again'))
     return this.#updating
   }
 

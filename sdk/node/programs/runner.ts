@@ -90,7 +90,7 @@ export class Runner {
     const stop = () => void this.#send({ stop: id })
     signal?.addEventListener('abort', stop, { once: true })
     const { promise, resolve, reject } = Promise.withResolvers<RunResult>()
-    const over = promise.catch(ignored('whoever waits for it gets the failure'))
+    const over = promise.catch(ignored('the caller that awaits it gets the failure'))
     this.#waiting.set(id, {
       resolve,
       reject,

@@ -65,7 +65,7 @@ export class TurnClient implements PeerTurn {
       ({ command, startedAt, ...ended }) => this.#tree.begun(command, startedAt)(ended),
     )
     this.updates = new Updates(this.#calls)
-    this.#died.promise.catch(ignored('whoever waits for it gets the failure'))
+    this.#died.promise.catch(ignored('the caller that awaits it gets the failure'))
     budget.logged = () => this.frames.flushed()
   }
 

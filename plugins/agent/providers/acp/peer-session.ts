@@ -115,7 +115,7 @@ export class PeerSession {
     const { shared } = this.#owner
     const seen = this.#owner.prompts(this) ? this.#limit(undone) : this.#owner.watch(undone, this, waits)
     const stopped = Promise.withResolvers<never>()
-    stopped.promise.catch(ignored('whoever waits for it gets the failure'))
+    stopped.promise.catch(ignored('the caller that awaits it gets the failure'))
     // A process of other conversations too goes on, without this session.
     const stop = () => (shared ? stopped.reject(new Crashed('was stopped')) : this.#owner.fail('was stopped', this))
     if (signal.aborted) stop()

@@ -46,7 +46,7 @@ export class AgentPeer implements SessionOwner {
     this.#process.onErrors = piece => {
       for (const listener of this.#listeners) listener(piece)
     }
-    this.#lost.promise.catch(ignored('whoever waits for it gets the failure'))
+    this.#lost.promise.catch(ignored('the caller that awaits it gets the failure'))
     void this.#process.ended.then(how => this.#fail(how, this.#opening))
   }
 

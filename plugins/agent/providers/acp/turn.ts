@@ -74,7 +74,7 @@ export const acpOn = (
     const places = { shared, own: async () => first ?? own(), writable: () => start(onlyReads) }
     const turn = new VendorTurn(provider, program, request, io, client, peers, servers, places)
     const work = turn.run().finally(() => client.frames.end())
-    work.catch(ignored('whoever waits for it gets the failure'))
+    work.catch(ignored('the caller that awaits it gets the failure'))
     yield* client.frames
     await work
   }

@@ -78,7 +78,7 @@ const waitBefore = (attempt: number, { message, details }: ServerFault, again: A
 /** The parts of a streamed answer; ends at once when the turn stops. */
 async function* partsOf({ model, call, io: { signal } }: ModelAsking): AsyncGenerator<StreamPart> {
   const { promise: stopped, reject } = Promise.withResolvers<never>()
-  stopped.catch(ignored('whoever waits for it gets the failure'))
+  stopped.catch(ignored('the caller that awaits it gets the failure'))
   const stop = () => reject(new NativeOver('stopped'))
   if (signal.aborted) stop()
   signal.addEventListener('abort', stop, { once: true })

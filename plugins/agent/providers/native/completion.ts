@@ -91,7 +91,7 @@ const answerOf = async (
   let answered = false
   const startedAt = Date.now()
   const { promise: stopped, reject } = Promise.withResolvers<never>()
-  stopped.catch(ignored('whoever waits for it gets the failure'))
+  stopped.catch(ignored('the caller that awaits it gets the failure'))
   const stop = () => reject(new Refusal('dependency', 'the model did not answer in time'))
   signal.addEventListener('abort', stop, { once: true })
   try {
