@@ -1,8 +1,10 @@
 import { useSignal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
+import { useEffect } from 'preact/hooks'
 import type { AgentCard } from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { attention, fleet } from '../../data/live.js'
+import { refetch } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
 import { waitsForPerson } from '../../data/roster.js'
 import { person } from '../../data/session/session.js'
@@ -24,10 +26,21 @@ const titleOf = (id: string): string => {
   return visibleName(agent ? cardTitle(agent) : id)
 }
 
+const namesOf = (cards: readonly { readonly requestId: string }[]): string =>
+  cards
+    .map(({ requestId }) => requestId)
+    .sort()
+    .join()
+
 const Questions = (props: CountedProps) => {
-  // The cards of the board say when to read the whole ones again.
-  const known = [...fleet.value.cards.values()].flatMap(({ cards }) => cards ?? []).map(({ requestId }) => requestId)
-  const list = useQuery(`inbox ${known.sort().join()}`, [], () => askDaemon('GET /agent/cards'))
+  // The cards of the board say when to read the whole ones again. It never shows a card that is raised and answered
+  // between two of its events, so what it does not show is read again at the next one.
+  const known = namesOf([...fleet.value.cards.values()].flatMap(({ cards }) => cards ?? []))
+  const list = useQuery(`inbox ${known}`, ['cards'], () => askDaemon('GET /agent/cards'))
+  const { rev } = fleet.value
+  useEffect(() => {
+    if (list.data && namesOf(list.data.cards.map(({ card }) => card)) !== known) refetch(new Set(['cards']))
+  }, [rev])
   useCounted(props, list.data?.cards.length)
   return (
     <Loaded query={list}>
