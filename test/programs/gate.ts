@@ -25,6 +25,10 @@ export const recordedTable = (): Table => JSON.parse(readFileSync(TABLE, 'utf8')
 
 export const recordedPage = (): string => readFileSync(PAGE, 'utf8')
 
+const losing = (label: string): string =>
+  `${label} names the file of a session by the minute, and empties it when it loads the session in the minute in which that`
+  + '\nbegan. A conversation that goes on so early after a restart begins a new session, which gets the record of the old one.'
+
 /** The page that shows the table to people. */
 export const pageOf = (table: Table): string => {
   const programs = PROGRAMS.filter(({ id }) => table[id])
@@ -51,6 +55,7 @@ export const pageOf = (table: Table): string => {
       row([feature.label, ...programs.map(program => (cell(program, feature) === 'yes' ? 'yes' : 'no'))]),
     ),
     ...(reasons.length > 0 ? ['', ...reasons] : []),
+    ...programs.flatMap(({ label, losesWithinMinute }) => (losesWithinMinute ? ['', losing(label)] : [])),
     '',
   ].join('\n')
 }

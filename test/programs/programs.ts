@@ -18,6 +18,8 @@ export interface RealProgram {
   readonly env: (server: string) => { readonly [name: string]: string }
   /** Left out: it chooses one itself. */
   readonly model?: string
+  /** It loses a session that it loads in the minute of the clock in which the session began. */
+  readonly losesWithinMinute?: true
 }
 
 export const PROGRAMS: readonly RealProgram[] = [
@@ -82,6 +84,7 @@ export const PROGRAMS: readonly RealProgram[] = [
     file: '@google/gemini-cli/bundle/gemini.js',
     command: 'gemini --acp',
     env: server => ({ GEMINI_API_KEY: 'k', GOOGLE_GEMINI_BASE_URL: server, GEMINI_MODEL: 'gemini-2.5-pro' }),
+    losesWithinMinute: true,
   },
   {
     id: 'qwen',
