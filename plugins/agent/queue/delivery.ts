@@ -27,6 +27,7 @@ import { MOST_WAITING, answerOf, shownMessages, type Queue } from './queue.js'
 import type { RunMessage } from '../turn/run-entry.js'
 import { limitsOfTurn, type ViewOf } from '../conversations/access-view.js'
 import type { Transcripts } from '../conversations/transcripts.js'
+import { usualBranch } from '../copies/branch-name.js'
 import type { Turn } from '../turn/turn.js'
 import { assertAccount } from '../turn/named-account.js'
 import { differs, optionsOf } from '../turn/options.js'
@@ -240,7 +241,8 @@ export class MessageDelivery {
       ...(input.startIn && { startIn: input.startIn }),
       ...(input.origin && { origin: { ...input.origin } }),
       ...(forkOf && { forkedFrom: { conversationId: forkOf.conversationId, index: forkOf.keep, files: forkOf.files } }),
-      ...(isolates(input) && { branch: `agent/${conversationId}` }),
+      // The usual name: its first turn gives it another where this one is taken.
+      ...(isolates(input) && { branch: usualBranch(conversationId) }),
       repos: [],
       ...(folders && { folders: folders.map(folder => ({ ...folder })) }),
       ...(lands && begins.lands && { landsAlone: true }),

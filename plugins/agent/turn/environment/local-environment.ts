@@ -94,7 +94,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const release = await locks.hold(id, turn.signal)
     let sync: { commits: number; blocked: string[] } | undefined
     try {
-      if (branch) sync = await this.#copy(turn, conversations.get(id), branch, again)
+      if (branch) sync = await this.#copy(turn, conversations.get(id), again)
     } finally {
       release()
     }
@@ -207,13 +207,14 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   /** Prepares the private copy for a turn: creates or repairs it, updates it, stores its checkpoint. */
-  async #copy(turn: Turn, { id, repos: before, starts, folders }: Conversation, branch: string, again: boolean) {
+  async #copy(turn: Turn, { id, repos: before, starts, folders }: Conversation, again: boolean) {
     const { copies, conversations, anchors } = this.#deps
     const opened = await copies.open(id, before, starts)
     if (again) return undefined
     const sync = before.length ? await this.#sync(turn, id, opened.repos) : undefined
+    const { branch } = opened
     const { repos, checkpoint } = sync ?? opened
-    await conversations.update(id, { repos, starts: undefined })
+    await conversations.update(id, { branch, repos, starts: undefined })
     const shown = sync && { commits: sync.commits, blocked: coveredRepos(folders, sync.blocked) }
     turn.log.push(await worktreeFrame(branch, repos, this.#networks.get(turn), shown))
     const { id: state, commits } = checkpoint ?? (await copies.checkpoint(id, repos))
