@@ -338,7 +338,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       ...{ id, folders, network: await networks.of(id) },
       ...(persona && { persona }),
     })
-    const start = folder === undefined ? await this.#start(root, conversation, folders) : await inside(root, folder)
+    const own = folder === '.' ? root : folder && (await inside(root, folder))
+    const start = own ?? (await this.#start(root, conversation, folders))
     const cwd = join(workspace, relative(root, start))
     const { limits: _limits, ...started } = await walled(
       { ...wall, cwd, env: listEnv({ PWD: cwd }) },
