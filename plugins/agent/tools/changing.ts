@@ -2,7 +2,7 @@ import { lstat, rename, rmdir, unlink } from 'node:fs/promises'
 import { refuse } from '../../../sdk/index.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import { change, textContent } from './content.js'
-import { appended, bytesIn, formOf, rewritten } from './file-form.js'
+import { appended, bytesIn, fileFormOf, rewritten } from './file-form.js'
 import { editedLines } from './line-hashes.js'
 import { replaced } from './replaced.js'
 import { done, tool } from './tool.js'
@@ -46,7 +46,7 @@ export const editFile = tool('Edit', {
     let found = ''
     const { before, after } = await replace(tree, path, bytes => {
       if (!bytes) return refuse('not-found', `nothing in the workspace is named ${path}`)
-      const { text, form } = formOf(bytes, path)
+      const { text, form } = fileFormOf(bytes, path)
       if (old !== undefined) {
         const edited = replaced(text, path, { old, next, all: all ?? false }, form)
         found = edited.found === undefined ? '' : `; the text was found ${edited.found}`

@@ -17,7 +17,7 @@ const AS_GIVEN: FileForm = { bom: false, eol: '\n' }
 const counted = (text: string, part: string): number => text.split(part).length - 1
 
 /** The text of a file without its byte order mark, and its form; refuses a file that is no UTF-8 text. */
-export const formOf = (bytes: Uint8Array, path: string): { readonly text: string; readonly form: FileForm } => {
+export const fileFormOf = (bytes: Uint8Array, path: string): { readonly text: string; readonly form: FileForm } => {
   const all = textOf(bytes) ?? refuse('unprocessable', `${path} is binary and cannot be edited`)
   const bom = all.startsWith(BOM)
   const text = bom ? all.slice(BOM.length) : all
@@ -35,7 +35,7 @@ export const withEnds = (text: string, { eol }: Pick<FileForm, 'eol'>): string =
 
 /** The bytes of a whole new text of a file: a model writes plain line ends, and the file keeps its own. */
 export const rewritten = (content: string, before: Uint8Array | undefined): Buffer => {
-  const found = before && textOf(before) !== undefined ? formOf(before, '') : undefined
+  const found = before && textOf(before) !== undefined ? fileFormOf(before, '') : undefined
   const { form = AS_GIVEN } = found ?? {}
   return bytesIn(content.includes('\r') ? content : withEnds(content, form), form)
 }
@@ -43,6 +43,6 @@ export const rewritten = (content: string, before: Uint8Array | undefined): Buff
 /** The bytes of a file with a text at its end; refuses a file that is no text. */
 export const appended = (content: string, before: Uint8Array | undefined, path: string): Buffer => {
   if (!before) return Buffer.from(content)
-  const { form } = formOf(before, path)
+  const { form } = fileFormOf(before, path)
   return Buffer.concat([before, Buffer.from(content.includes('\r') ? content : withEnds(content, form))])
 }

@@ -26,8 +26,8 @@ const BLANKS = 'with other blanks or line ends'
 
 /**
  * Replaces a text that occurs exactly once, or with `all` every occurrence. Line ends need not be those of the file,
- * which new lines get; if nothing fits then, whole lines are compared without the blanks around them, and one place must
- * fit.
+ * which new lines get; if nothing fits then, whole lines are compared without the blanks around them, and one place
+ * must fit.
  */
 export const replaced = (text: string, path: string, what: Replacement, form: FileForm): ReplacedText => {
   const { old, all } = what
@@ -115,7 +115,7 @@ const linesIn = (text: string): Line[] =>
 const indentOf = (line: string): string => /^[ \t]*/.exec(line)![0]
 const isBlank = (line: string): boolean => line.trim() === ''
 
-/** A new line as the file writes it: one that it has already stays; another gets the indentation of the line it is at. */
+/** A new line as the file writes it: one that it has stays; another gets the indentation of the line it is at. */
 const asThere = ({ text }: Line, nth: number, wanted: readonly Line[], there: readonly Line[]): string => {
   const kept = wanted.findIndex(line => line.text.trim() === text.trim())
   if (kept >= 0) return there[kept]!.text

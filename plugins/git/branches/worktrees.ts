@@ -45,7 +45,7 @@ export const worktreesOf = async ({ git, view, only }: OpenRepo, workspace: stri
 }
 
 /** The conversations that have a private copy of a repository, by the branch of each. */
-export const holdersOf = async (
+export const copyHolders = async (
   host: Pick<Host, 'call' | 'serves'>,
   repo: string,
 ): Promise<ReadonlyMap<string, string>> => {
@@ -63,7 +63,7 @@ export const copiesOf = async (
   host: Pick<Host, 'call' | 'serves'>,
   { repo, git }: OpenRepo,
 ): Promise<GitWorktree[]> => {
-  const holders = await holdersOf(host, repo)
+  const holders = await copyHolders(host, repo)
   if (holders.size === 0) return []
   const folders = [...new Set([...holders.keys()].map(branch => `refs/heads/${dirname(branch)}`))]
   const { text } = await git.read(['for-each-ref', '--format=%(refname) %(objectname)', ...folders])

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { appended, bytesIn, formOf, rewritten } from '../../../../plugins/agent/tools/file-form.js'
+import { appended, bytesIn, fileFormOf, rewritten } from '../../../../plugins/agent/tools/file-form.js'
 import { replaced } from '../../../../plugins/agent/tools/replaced.js'
 
 const BOM = '\uFEFF'
@@ -21,7 +21,7 @@ for (const [name, eol] of Object.entries(ENDS))
     for (const [what, [before, old, next, after]] of Object.entries(EDITS))
       t.test(`${what} (${name}${mark && ', with a byte order mark'})`, async t => {
         const inFile = (text: string) => mark + text.replaceAll('\n', eol)
-        const { text, form } = formOf(Buffer.from(inFile(before)), 'f')
+        const { text, form } = fileFormOf(Buffer.from(inFile(before)), 'f')
         // As a model sends it, and as it stands in the file.
         for (const given of [old, old.replaceAll('\n', eol)]) {
           const edited = replaced(text, 'f', { old: given, next, all: false }, form)
@@ -30,7 +30,7 @@ for (const [name, eol] of Object.entries(ENDS))
       })
 
 t.test('each place of a file with both kinds of line ends keeps its own', async t => {
-  const { text, form } = formOf(Buffer.from('a\r\nb\r\nc\nd\ne\r\n'), 'f')
+  const { text, form } = fileFormOf(Buffer.from('a\r\nb\r\nc\nd\ne\r\n'), 'f')
   t.equal(form.eol, '\r\n')
   const after = (old: string, next: string) => replaced(text, 'f', { old, next, all: false }, form).text
   t.equal(after('a\nb', '1\n2\n3'), '1\r\n2\r\n3\r\nc\nd\ne\r\n')
@@ -40,7 +40,7 @@ t.test('each place of a file with both kinds of line ends keeps its own', async 
 
 t.test('blanks around lines may differ where exactly one place fits', async t => {
   const file = 'if (a) {\n\tdo(1)\n\tdo(2)\n}\nif (b) {\n\tdo(3)  \n}\n'
-  const { text, form } = formOf(Buffer.from(file), 'f')
+  const { text, form } = fileFormOf(Buffer.from(file), 'f')
   const edit = (old: string, next: string) => replaced(text, 'f', { old, next, all: false }, form)
   const deep = edit('  do(1)\n  do(2)', '  do(1)\n  if (c) {\n    do(4)\n  }')
   t.equal(deep.text, 'if (a) {\n\tdo(1)\n\tif (c) {\n\t  do(4)\n\t}\n}\nif (b) {\n\tdo(3)  \n}\n')
@@ -52,7 +52,7 @@ t.test('blanks around lines may differ where exactly one place fits', async t =>
 })
 
 t.test('every occurrence is replaced if that is asked, whatever the line ends', async t => {
-  const { text, form } = formOf(Buffer.from('a\r\nb\r\na\r\nb\r\n'), 'f')
+  const { text, form } = fileFormOf(Buffer.from('a\r\nb\r\na\r\nb\r\n'), 'f')
   t.equal(replaced(text, 'f', { old: 'a\nb\n', next: 'x\n', all: true }, form).text, 'x\r\nx\r\n')
   t.throws(() => replaced(text, 'f', { old: 'a\nb\n', next: 'x\n', all: false }, form), {
     message: /2 times, not once/,
