@@ -186,8 +186,8 @@ export class Turn {
   }
 
   /**
-   * A program runs in a home that other work which lands by itself shares: until the turn has ended it takes no words of
-   * anybody who may not land.
+   * A program runs in a home that other work which lands by itself shares: until the turn has ended it takes no words
+   * of anybody who may not land.
    */
   sharesHome = false
 

@@ -76,7 +76,8 @@ export const homeOfProgram = (data: string, id: string): Promise<WallHome> => {
 }
 
 /**
- * The home folder of a connected program for one conversation whose work does not land by itself; creates it if missing.
+ * The home folder of a connected program for one conversation whose work does not land by itself; creates it if
+ * missing.
  *
  * It begins with the program's settings and sign-ins as they are, and again when those change: what a program of such a
  * conversation writes there is found by no other.

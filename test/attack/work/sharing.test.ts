@@ -55,8 +55,9 @@ for await (const line of createInterface({ input: process.stdin })) {
 
 /** Prints every mount that can be written, the variables that name folders, and bearers of tool servers. */
 const LOOK = `run echo "MOUNTS"; awk '{print $3, $4, $6, $5}' /proc/self/mountinfo; echo "ENV"; env; echo "END"`
-const PLANT = `run for f in "$HOME" /tmp "$npm_config_cache" "$CARGO_HOME" "$XDG_CACHE_HOME"; do mkdir -p "$f"; echo planted > "$f/planted"; done`
-const FIND = `run find "$HOME" /tmp "$npm_config_cache" "$CARGO_HOME" "$XDG_CACHE_HOME" -name planted`
+const FOLDERS = '"$HOME" /tmp "$npm_config_cache" "$CARGO_HOME" "$XDG_CACHE_HOME"'
+const PLANT = `run for f in ${FOLDERS}; do mkdir -p "$f"; echo planted > "$f/planted"; done`
+const FIND = `run find ${FOLDERS} -name planted`
 
 interface Seen {
   /** The writable folders, by device and path on it. */
