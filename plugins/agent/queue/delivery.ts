@@ -312,14 +312,19 @@ export class MessageDelivery {
   }
 
   /** Why a message must wait for the running turn; undefined if it can be sent into it. */
-  #why(turn: Turn, { conversationId, input }: RunMessage): QueuedWhy | undefined {
+  #why(turn: Turn, { conversationId, input, lands }: RunMessage): QueuedWhy | undefined {
     const { queue, providers, conversations } = this.#deps
     if (turn.stopping) return 'stopping'
     if (turn.state === 'parked') return 'parked'
     if (input.errand) return 'errand'
     const { provider, harness, model, permissionMode, effort, thinking, fast } = turn.entry.fields
     const adapter = providers.get(provider)
-    if (turn.checking || !adapter.abilities(harness).words || Buffer.byteLength(input.prompt) > SAID_BYTES)
+    if (
+      turn.checking
+      || (turn.sharesHome && !lands)
+      || !adapter.abilities(harness).words
+      || Buffer.byteLength(input.prompt) > SAID_BYTES
+    )
       return 'no-mid-turn-words'
     const { actsAs, autoLand = false } = conversations.get(conversationId)
     const running = {
