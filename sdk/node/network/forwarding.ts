@@ -48,6 +48,12 @@ export const wrongOf = (error: unknown, target: Target): Wrong => {
   return { status, text: `${written(target)} could not be asked: ${SENTENCES[code] ?? (code || String(error))}` }
 }
 
+/** The header `Host` of a target. */
+export const hostHeader = ({ host, port }: Target, secure: boolean): string => {
+  const name = host.includes(':') ? `[${host}]` : host
+  return port === (secure ? 443 : 80) ? name : `${name}:${port}`
+}
+
 /** The headers of a message that go on with it. */
 const travelling = ({ rawHeaders, headers }: IncomingMessage): string[] => {
   const named = new Set((headers.connection ?? '').split(',').map(name => name.trim().toLowerCase()))
