@@ -8,8 +8,6 @@ export interface BoundTarget {
   readonly method: string
   /** It goes over TLS, to a server whose certificate was verified. */
   readonly secure: boolean
-  /** The server is asked for another host than the one it was connected as. */
-  readonly other?: string
 }
 
 /** The values that are put into the requests of a conversation on their way, and into those to some hosts alone. */

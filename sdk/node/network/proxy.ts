@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server as HttpServer, type Ser
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { BoundTraffic } from './bound-traffic.js'
-import { forward, endWrong, answerWrong, hostHeader, wrongOf } from './forwarding.js'
+import { forward, endWrong, answerWrong, wrongOf } from './forwarding.js'
 import { hostAndPort } from './host-form.js'
 import { OpenedConnections, type OpenedDeps } from './opened.js'
 import { HOST_FORM, type Dial, type Target } from './policy.js'
@@ -92,7 +92,6 @@ export class EgressProxy {
         target,
         secure: false,
         path: rest.startsWith('/') ? rest : `/${rest}`,
-        host: hostHeader(target, false),
         connection: { createConnection: () => far },
         ...(bound && { bound }),
       })
