@@ -1,6 +1,9 @@
 /** The escapes of HTML, JSON, JavaScript and URLs for one character. */
-const ESCAPE =
-  /&(?:#0{0,6}(\d{1,7})|#x0{0,6}([\da-f]{1,6})|([a-z]{2,8}\d{0,2}));|\\(?:u([\da-f]{4})|x([\da-f]{2}))|%([0-7][\da-f])/gi
+const ESCAPE = new RegExp(
+  '&(?:#0{0,6}(\\d{1,7})|#x0{0,6}([\\da-f]{1,6})|([a-z]{2,8}\\d{0,2}));'
+    + '|\\\\(?:u([\\da-f]{4})|x([\\da-f]{2}))|%([0-7][\\da-f])',
+  'gi',
+)
 /** The end of a text that may be the beginning of one. */
 const BEGUN = /(?:&(?:#x?[\da-f]{0,13}|[a-z]{0,8}\d{0,2})|\\(?:u[\da-f]{0,3}|x[\da-f]?)?|%[0-7]?)$/i
 const LONGEST_BEGUN = 16

