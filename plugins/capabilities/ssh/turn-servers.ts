@@ -54,7 +54,8 @@ const askpassFor = (entries: readonly OpenEntry[]): string =>
       const server = sshServerOf(entry)
       const name = nameOfServer(server)
       const asked = `${server.user.slice(0, 30)}@${name.slice(0, 128)}`
-      return `'(${server.user}@${name}) '*|'${asked}'"'s password: ") printf '%s\\n' "$${passwordVariable(entry.id)}" ;;`
+      const questions = `'(${server.user}@${name}) '*|'${asked}'"'s password: "`
+      return `${questions}) printf '%s\\n' "$${passwordVariable(entry.id)}" ;;`
     }),
     '*) exit 1 ;;',
     'esac',

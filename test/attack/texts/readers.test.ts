@@ -250,7 +250,8 @@ t.test('tmux passes the words of a command on as they are', await needs('tmux'),
     '-t',
     '',
   ]
-  const script = `new-session -d -s one -- ${['sh', '-c', 'printf "%s\\0" "$@" > "$0.part"; mv "$0.part" "$0"; sleep 5', said, ...words].map(quotedForTmux).join(' ')}\n`
+  const shell = 'printf "%s\\0" "$@" > "$0.part"; mv "$0.part" "$0"; sleep 5'
+  const script = `new-session -d -s one -- ${['sh', '-c', shell, said, ...words].map(quotedForTmux).join(' ')}\n`
   const tmux = (...args: string[]) => ['-u', '-S', 's', '-f', '/dev/null', ...args]
   t.teardown(() => void spawnSync('tmux', tmux('kill-server'), { cwd: folder, stdio: 'ignore' }))
   execFileSync('tmux', tmux('start-server', ';', 'source-file', '-'), {
