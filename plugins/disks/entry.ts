@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { refuse } from '../../sdk/index.js'
 import type { CapabilityRecord } from '../capabilities/contract.js'
-import { checkDiskConfig, type DiskConfig, type DiskProvider, type DiskTarget } from './contract.js'
+import { checkDiskConfig, type DiskConfig, type DiskProvider, type DiskTarget, type WebdavTarget } from './contract.js'
 
 /** The kind of the connections that are shares. */
 export const DISK_KIND = 'disk'
@@ -25,6 +25,7 @@ export interface DiskEntry {
 
 const HOST = /^[a-z0-9]([a-z0-9._-]{0,253}[a-z0-9])?$/i
 const USER = /^[a-z0-9_][a-z0-9_.@+\\-]{0,255}$/i
+const DOMAIN = /^[\p{L}\p{N}]([\p{L}\p{N}._-]*[\p{L}\p{N}])?$/u
 const CONTROL = /[\0-\x1f\x7f]/
 const HOST_KEY = /^[a-z][a-z0-9@.-]+ [A-Za-z0-9+/]+={0,3}( .*)?$/
 
@@ -85,6 +86,9 @@ export const diskServer = (target: DiskTarget): URL => {
   return new URL(`http://${bracketed(name)}:${port}`)
 }
 
+/** The address of a folder in the form in which every program reads it alike. */
+export const webdavAddress = ({ url }: Pick<WebdavTarget, 'url'>): string => new URL(url).href
+
 /** The port of a target's server. */
 export const portOf = (target: DiskTarget): number => {
   const { port, protocol } = diskServer(target)
@@ -102,8 +106,11 @@ export const checkTarget = (target: DiskTarget, secrets: DiskSecrets): void => {
     case 'smb':
       checkHost('server', target.server)
       if (/[/\\:*?"<>|,]/.test(target.share)) wrong('share', 'the name of a share, without slashes', target.share)
-      if (shareSegments(target.path).some(part => part === '..' || part === '.'))
-        wrong('path', 'a path without . and ..', target.path!)
+      // `mount.cifs` writes the path and the domain between its options.
+      if (target.path?.includes(',') || shareSegments(target.path).some(part => part === '..' || part === '.'))
+        wrong('path', 'a path without commas, . and ..', target.path!)
+      if (target.domain !== undefined && !DOMAIN.test(target.domain))
+        wrong('domain', 'the name of a domain', target.domain)
       if (target.username !== undefined && !USER.test(target.username))
         wrong('username', 'the name of a user', target.username)
       if (secrets.password !== undefined && target.username === undefined)
@@ -125,10 +132,18 @@ export const checkTarget = (target: DiskTarget, secrets: DiskSecrets): void => {
       if (url.username || url.password)
         wrongSecret('url', 'an address without a name and password in it', 'one with them')
       if (url.search || url.hash) wrong('url', 'an address without ? and #', target.url)
+      // A program that mounts reads the address itself, so it may have one meaning only.
+      if (/[\\"<>^`{|}\s]/.test(target.url)) wrong('url', 'an address with its other characters encoded', target.url)
+      if (!isPlainHost(url.hostname)) wrong('url', 'an address whose host is a name or an address', target.url)
       if (secrets.password !== undefined && target.username === undefined)
         wrongSecret('username', 'the user of the password', 'none')
     }
   }
+}
+
+const isPlainHost = (hostname: string): boolean => {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1')
+  return isIP(host) !== 0 || HOST.test(host)
 }
 
 const checkHost = (field: string, host: string): void => {

@@ -8,7 +8,7 @@ import { replaceFile, sweepTemporaries } from '../../sdk/node/files/disk.js'
 import { codeOf } from '../../sdk/node/files/paths.js'
 import type { StoreConfig } from './contract.js'
 import { checkEnvPath, EnvFile } from './env/env-file.js'
-import { EnvTextError } from './env/env-text.js'
+import { EnvTextError, isEnvValue } from './env/env-text.js'
 import type { KnownSecret, OpenStore, StoreChange, StoreDeps } from './open-store.js'
 import { StoreMoves } from './store-moves.js'
 import {
@@ -164,6 +164,7 @@ export class SecretStore {
     const [was, now] = [plainValues(before), plainValues(next)]
     const set = new Map([...now].filter(([name, value]) => was.get(name) !== value))
     const drop = new Set([...was.keys()].filter(name => !now.has(name)))
+    if (this.#env) assertEnvValues(set)
     // A value in a `.env` file is never without its binding, which is in the vault.
     if (drop.size > 0) await this.#env?.edit(new Map(), drop)
     failpoint('secrets.env.dropped')
@@ -221,6 +222,7 @@ export class SecretStore {
         `${env!.path} has other values for ${others.map(([name]) => name).join(', ')}: remove them there`,
       )
     const add = new Map([...values].filter(([name]) => env && !there.has(name)))
+    if (env) assertEnvValues(add)
     await this.#moves.begin({ from: from?.head, to: bare, added: [...add.keys()] })
     try {
       const passphrase = config.kind === 'vault' ? config.passphrase : undefined
@@ -279,6 +281,13 @@ const withoutValue = ({ value: _value, ...known }: StoredSecret): KnownSecret =>
 /** The plain keys with their values. */
 export const plainValues = ({ secrets }: VaultContent): Map<string, string> =>
   new Map(secrets.flatMap(({ name, kind, value }) => (kind === 'field' ? [] : [[name, value] as const])))
+
+/** Refuses values whose end the readers of a `.env` file see at different places. */
+const assertEnvValues = (values: ReadonlyMap<string, string>): void => {
+  for (const [name, value] of values)
+    if (!isEnvValue(value))
+      refuse('unprocessable', `${name}: expected a value that does not end with a backslash, as its .env file keeps it`)
+}
 
 /** What lies in the vault itself: of plain keys in a `.env` file all but the value. */
 const inVault = (content: VaultContent, { dotenv }: VaultHead): VaultContent =>

@@ -12,6 +12,7 @@ import { exitFor, interrupted } from './exit-codes.js'
 import { groupVerb, knownGroups } from './calls/find.js'
 import { calls } from './calls/list.js'
 import { candidates, type FittingWords } from './complete/complete.js'
+import { configVerb } from './verbs/config.js'
 import { completion, FILES_FIT, wordsOf } from './verbs/completion.js'
 import { archive, rename, steerVerb } from './verbs/conversation.js'
 import { events } from './verbs/events.js'
@@ -87,6 +88,7 @@ export const VERBS: readonly Verb[] = [
   machine,
   wall,
   network,
+  configVerb,
   bundle,
   call,
   calls,

@@ -315,6 +315,7 @@ export class Capabilities {
         ...(label !== undefined && { label }),
         config: { ...config, ...marked },
       }))
+      await this.entries.allow(id, kind, config)
       for (const [field, value] of given) if (value === '') await this.vault.drop(id, field)
       await this.#host.store.delete(UNFINISHED + id)
       this.#statuses.forget(id)
@@ -331,9 +332,11 @@ export class Capabilities {
     return { ok: true }
   }
 
+  /** The connections in force: what came with the code counts as switched off. */
   async records(kind?: string): Promise<CapabilityRecord[]> {
-    const all = await this.entries.all()
-    return all.filter(entry => kind === undefined || entry.kind === kind).map(recordOf)
+    const all = (await this.entries.all()).filter(entry => kind === undefined || entry.kind === kind)
+    const accepted = await Promise.all(all.map(entry => this.entries.isAccepted(entry)))
+    return all.filter((_, at) => accepted[at]).map(recordOf)
   }
 
   /** Finishes, or takes back, what the end of the daemon cut off. */

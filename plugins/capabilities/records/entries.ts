@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto'
 import { refuse, type Log, type Store } from '../../../sdk/index.js'
+import { orderedHash } from '../../../sdk/node/files/ordered-hash.js'
 import { CAPABILITIES_FILE, VAULTED, type CapabilityFile, type FileEntry } from './capability-file.js'
 import type { CapabilityStatus, ShownConfig } from './contract.js'
 import type { Kinds } from '../kinds/kinds.js'
@@ -86,9 +86,12 @@ export class Entries {
   /** The connections of the file that no maintainer saved as they are, each as a sentence. */
   async unaccepted(): Promise<string[]> {
     const found = await Promise.all(
-      (await this.all()).map(async ({ id, config, handler }) =>
-        handler && !(await this.#isSaved(id, config, handler))
-          ? [`${id}: it came with the code or was changed by hand: it is used once it is saved with POST /capabilities`]
+      (await this.all()).map(async entry =>
+        !(await this.isAccepted(entry))
+          ? [
+              `${entry.id}: it came with the code or was changed by hand: it is used once it is saved with `
+                + savedWith(entry),
+            ]
           : [],
       ),
     )
@@ -99,12 +102,14 @@ export class Entries {
    * The values of a connection's secrets, unless no maintainer saved what it starts and where they go: the file may
    * have come with the code.
    */
-  async open({ id, config, secrets: names, handler }: RecordedEntry): Promise<OpenedEntry> {
-    if (handler && !(await this.#isSaved(id, config, handler)))
+  async open(recorded: RecordedEntry): Promise<OpenedEntry> {
+    const { id, config, secrets: names } = recorded
+    if (!(await this.isAccepted(recorded)))
       return {
         entry: { id, config, secrets: {} },
         problem: failingStatus(
-          `its entry in ${FILE} came with the code or was changed by hand: save it with POST /capabilities to use it`,
+          `its entry in ${FILE} came with the code or was changed by hand: `
+            + `save it with ${savedWith(recorded)} to use it`,
           'unauthorized',
         ),
       }
@@ -126,9 +131,9 @@ export class Entries {
     return { entry: { id, config, secrets } }
   }
 
-  /** From here on the secrets of a connection may be sent where its fields say. */
-  async allow(id: string, config: ShownConfig, handler: KindHandler): Promise<void> {
-    await this.#deps.store.set(SAVED + id, fingerprint(config, handler))
+  /** From here on the secrets of a connection may be sent where its fields say, and it does what they say. */
+  async allow(id: string, kind: string, config: ShownConfig): Promise<void> {
+    await this.#deps.store.set(SAVED + id, fingerprint(kind, config))
   }
 
   async disallow(id: string): Promise<void> {
@@ -141,8 +146,9 @@ export class Entries {
     if (saved !== undefined) await this.#deps.store.set(SAVED + to, saved)
   }
 
-  async #isSaved(id: string, config: ShownConfig, handler: KindHandler): Promise<boolean> {
-    return (await this.#deps.store.get<string>(SAVED + id)) === fingerprint(config, handler)
+  /** Whether it is as it was saved through a call; otherwise it may have come with the code. */
+  async isAccepted({ id, kind, config }: Pick<RecordedEntry, 'id' | 'kind' | 'config'>): Promise<boolean> {
+    return (await this.#deps.store.get<string>(SAVED + id)) === fingerprint(kind, config)
   }
 
   /** Moves values that were written by hand into the store of secrets, and leaves the marker in the file. */
@@ -174,8 +180,12 @@ export class Entries {
   }
 }
 
-const fingerprint = (config: ShownConfig, handler: KindHandler): string =>
-  hash('sha256', `${handler.kind}\n${handler.destination(config)}`, 'base64url')
+/** Over every field that is no secret: each may widen what a connection does. */
+const fingerprint = (kind: string, config: ShownConfig): string =>
+  orderedHash([kind, Object.fromEntries(Object.entries(config).filter(([, value]) => value !== VAULTED))])
+
+const savedWith = ({ handler }: Pick<RecordedEntry, 'handler'>): string =>
+  handler ? 'POST /capabilities' : 'the call of its group'
 
 const entryOf = (id: string, { kind, label, config }: FileEntry, handler: KindHandler | undefined): RecordedEntry => {
   const fields = Object.entries(config)

@@ -42,14 +42,20 @@ const entryOf = (entry: OpenEntry): string => {
   ].join('\n  ')
 }
 
-/** Answers a question of ssh for a password with the variable of the server that asks. */
+/**
+ * Answers a question of ssh for a password with the variable of the server that asks. Ssh itself writes the beginning
+ * of a question, and what follows may be the server's words: they must not stand for another server.
+ */
 const askpassFor = (entries: readonly OpenEntry[]): string =>
   [
     '#!/bin/sh',
     'case "$1" in',
     ...entries.map(entry => {
       const server = sshServerOf(entry)
-      return `*'${server.user}@${nameOfServer(server)}'*) printf '%s\\n' "$${passwordVariable(entry.id)}" ;;`
+      const name = nameOfServer(server)
+      const asked = `${server.user.slice(0, 30)}@${name.slice(0, 128)}`
+      const questions = `'(${server.user}@${name}) '*|'${asked}'"'s password: "`
+      return `${questions}) printf '%s\\n' "$${passwordVariable(entry.id)}" ;;`
     }),
     '*) exit 1 ;;',
     'esac',

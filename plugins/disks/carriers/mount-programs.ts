@@ -2,7 +2,7 @@ import { chmod, chown, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import type { NfsTarget, SmbTarget, WebdavTarget } from '../contract.js'
-import { bracketed, sourceOf } from '../entry.js'
+import { bracketed, sourceOf, webdavAddress } from '../entry.js'
 import { lackingClient, lackingFuse, lackingPrivilege, lackingProgram } from '../machine/lacking.js'
 import type { DiskMounter, MountPlan, StartedCarrier } from './carrier.js'
 import { startCarrier } from './carrier-program.js'
@@ -86,7 +86,8 @@ export const davfsCarrier: DiskMounter = {
     cache === 'off' ? 'davfs2 always caches, and the cache of this share is off' : undefined,
   start: async plan => {
     const { entry, secrets, mountPoint, folder, certificate, readOnly } = plan
-    const { url, username } = entry.config as WebdavTarget
+    const { username } = entry.config as WebdavTarget
+    const url = webdavAddress(entry.config as WebdavTarget)
     const credentials = join(folder, 'secrets')
     const words = [url, username ?? '', secrets.password ?? ''].map(text => `"${text.replaceAll(/["\\]/g, '\\$&')}"`)
     await writeFile(credentials, username === undefined ? '' : `${words.join(' ')}\n`, { mode: 0o600 })

@@ -1,5 +1,5 @@
 import { needProgram, ownEnv, run, type Env, type RunResult } from '../../../sdk/node/programs/run.js'
-import { shareSegments, type DiskEntry } from '../entry.js'
+import { shareSegments, webdavAddress, type DiskEntry } from '../entry.js'
 import type { ReachedShare } from './carrier.js'
 import { keyText } from './sshfs.js'
 
@@ -44,7 +44,7 @@ export const rcloneEnv = async ({ entry: { config }, secrets, address, known }: 
       break
     case 'webdav':
       fields.type = 'webdav'
-      fields.url = config.url
+      fields.url = webdavAddress(config)
       fields.vendor = 'other'
       fields.user = config.username
       break

@@ -24,7 +24,15 @@ const BLANK = /[ \t]*(?:#[^\n]*)?\r?(?:\n|$)/y
 /** What may follow a closing quote. */
 const REST = BLANK
 const BARE = /[^\n]*(?:\n|$)/y
-const ESCAPES: { readonly [letter: string]: string } = { n: '\n', r: '\r', t: '\t', '\\': '\\', '"': '"', $: '$' }
+const ESCAPES: { readonly [letter: string]: string } = {
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  '\\': '\\',
+  '"': '"',
+  $: '$',
+  '`': '`',
+}
 
 /** The assignments of a `.env` text in order; throws `EnvTextError`. */
 export const readEnvText = (text: string): Assignment[] =>
@@ -54,12 +62,15 @@ export const editEnvText = (text: string, set: ReadonlyMap<string, string>, drop
 
 const assignment = (name: string, value: string): string => `${name}=${quoted(value)}\n`
 
-/** A value as the tools that read such files write it. */
+/** Whether every reader of such a file finds the end of a value. */
+export const isEnvValue = (value: string): boolean => !value.endsWith('\\')
+
+/** A value as the tools that read such files write it, on one line: some know no quotes that go over several. */
 const quoted = (value: string): string => {
   if (/^[\w./:@%+,=-]+$/.test(value)) return value
-  if (!/['\r]/.test(value)) return `'${value}'`
+  if (!/['\r\n]/.test(value)) return `'${value}'`
   return `"${value
-    .replace(/[\\"$]/g, '\\$&')
+    .replace(/[\\"$`]/g, '\\$&')
     .replaceAll('\n', '\\n')
     .replaceAll('\r', '\\r')}"`
 }
@@ -88,7 +99,7 @@ const pieces = (text: string): Piece[] => {
       const end = closing(text, at, quote)
       if (end < 0) throw new EnvTextError(lineOf(from), `a closing ${quote} after the value`)
       const inner = text.slice(at + 1, end)
-      value = quote === "'" ? inner : inner.replace(/\\([nrt\\"$])/g, (_, letter: string) => ESCAPES[letter]!)
+      value = quote === "'" ? inner : inner.replace(/\\([nrt\\"$`])/g, (_, letter: string) => ESCAPES[letter]!)
       const rest = match(REST, text, end + 1)
       if (rest === undefined) throw new EnvTextError(lineOf(end), 'nothing but a comment after the closing quote')
       at = end + 1 + rest.length

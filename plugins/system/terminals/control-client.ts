@@ -183,4 +183,5 @@ export const quotedForTmux = (word: string): string =>
   `"${word
     .replace(/["\\$]/g, '\\$&')
     .replaceAll('\n', '\\n')
-    .replaceAll('\r', '\\r')}"`
+    .replaceAll('\r', '\\r')
+    .replace(/^~/, '\\176')}"`

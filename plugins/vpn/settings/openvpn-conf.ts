@@ -1,4 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
+import { openvpnParts, writtenDirective, wrongLine, type Directive } from './openvpn-text.js'
 
 /** What an OpenVPN configuration says, and the text that `openvpn` is given. */
 export interface OpenvpnConf {
@@ -33,14 +34,6 @@ const ROUTES = /^(?:route|route-ipv6|route-gateway|route-metric|redirect-gateway
 /** What this group says itself, on the command line. */
 const OWN: ReadonlySet<string> = new Set(['verb', 'mute', 'auth-nocache', 'auth-retry', 'dev', 'dev-type'])
 
-const wrong = (line: number, message: string): never => refuse('unprocessable', `config: line ${line}: ${message}`)
-
-interface Directive {
-  readonly name: string
-  readonly args: readonly string[]
-  readonly line: number
-}
-
 const lengthOf = (mask: string): number =>
   mask.split('.').reduce((sum, part) => sum + (Number(part).toString(2).match(/1/g)?.length ?? 0), 0)
 
@@ -51,26 +44,22 @@ const routeOf = ({ name, args }: Directive): string[] => {
   return name === 'redirect-gateway' ? ['0.0.0.0/0'] : []
 }
 
-/** Reads a line's words; a quote holds words together. */
-const wordsOf = (text: string, line: number): string[] => {
-  const words: string[] = []
-  const word = /\s*(?:"([^"]*)"|'([^']*)'|([^\s"']+))/y
-  while (word.lastIndex < text.length) {
-    const found = word.exec(text) ?? wrong(line, 'expected each quote to be closed')
-    words.push(found[1] ?? found[2] ?? found[3] ?? '')
-  }
-  return words
+/** What is passed on of a directive: the content of a file is in its block, so its line says the direction alone. */
+const leaving = (directive: Directive): Directive[] => {
+  const { name, args } = directive
+  if (!FILES.has(name)) return [directive]
+  return name === 'tls-auth' && args[1] !== undefined ? [{ ...directive, name: 'key-direction', args: [args[1]] }] : []
 }
 
-const check = ({ name, args, line }: Directive, inlined: ReadonlySet<string>): void => {
+const check = ({ name, args, line }: Directive, inlined: ReadonlyMap<string, unknown>): void => {
   if (!ALLOWED.has(name))
-    wrong(line, `${JSON.stringify(name.slice(0, 40))} is none of the directives that the sandbox passes to openvpn`)
-  if (FILES.has(name) && args[0] !== '[inline]' && !inlined.has(name))
-    wrong(line, `${name} names a file: put its content into the configuration, between <${name}> and </${name}>`)
+    wrongLine(line, `${JSON.stringify(name.slice(0, 40))} is none of the directives that the sandbox passes to openvpn`)
+  if (FILES.has(name) && !inlined.has(name))
+    wrongLine(line, `${name} names a file: put its content into the configuration, between <${name}> and </${name}>`)
   if (FILES.has(name) && args[0] !== '[inline]')
-    wrong(line, `${name} names a file, and the configuration also has its content: remove the line`)
+    wrongLine(line, `${name} names a file, and the configuration also has its content: remove the line`)
   if (name === 'auth-user-pass' && args.length > 0)
-    wrong(line, 'auth-user-pass names a file: remove its name, and give username and password in their fields')
+    wrongLine(line, 'auth-user-pass names a file: remove its name, and give username and password in their fields')
 }
 
 /**
@@ -79,39 +68,9 @@ const check = ({ name, args, line }: Directive, inlined: ReadonlySet<string>): v
  * @param only The networks to which the tunnel is limited: its own routes are left out.
  */
 export const openvpnConf = (text: string, only?: readonly string[]): OpenvpnConf => {
-  const directives: Directive[] = []
-  const blocks: string[] = []
-  const inlined = new Set<string>()
-  const kept: string[] = []
-  let open: { name: string; line: number; lines: string[] } | undefined
-  const take = (raw: string, line: number): boolean => {
-    const bare = raw
-      .replace(/^\s*[#;].*$/, '')
-      .replace(/\s[#;].*$/, '')
-      .trim()
-    if (bare === '') return false
-    const [name = '', ...args] = wordsOf(bare, line)
-    directives.push({ name: name.replace(/^--/, ''), args, line })
-    return !(OWN.has(name) || (only && ROUTES.test(name)))
-  }
-  for (const [at, raw] of text.split(/\r?\n/).entries()) {
-    const line = at + 1
-    const [, slash, tag = ''] = /^\s*<(\/?)([a-zA-Z0-9-]+)>\s*$/.exec(raw) ?? []
-    if (open && slash && tag === open.name) {
-      if (open.name === 'connection') kept.push('<connection>', ...open.lines, '</connection>')
-      else blocks.push(`<${tag}>\n${open.lines.join('\n')}\n</${tag}>`)
-      open = undefined
-    } else if (open) {
-      if (open.name !== 'connection' || take(raw, line)) open.lines.push(raw)
-    } else if (tag !== '' && !slash) {
-      if (tag !== 'connection' && !FILES.has(tag))
-        wrong(line, `the sandbox does not pass a block <${tag.slice(0, 40)}> to openvpn`)
-      if (tag !== 'connection') inlined.add(tag)
-      open = { name: tag, line, lines: [] }
-    } else if (take(raw, line)) kept.push(raw)
-  }
-  if (open) wrong(open.line, `<${open.name}> is not closed`)
-  for (const directive of directives) check(directive, inlined)
+  const { own, connections, files } = openvpnParts(text, FILES)
+  const directives = [...own, ...connections.flat()]
+  for (const directive of directives) check(directive, files)
   const remote = directives.find(({ name }) => name === 'remote')
   if (!remote) refuse('unprocessable', 'config: expected a line with remote, found none')
   if (!directives.some(({ name }) => name === 'client' || name === 'tls-client'))
@@ -119,11 +78,21 @@ export const openvpnConf = (text: string, only?: readonly string[]): OpenvpnConf
   const [host, port = directives.find(({ name }) => name === 'port' || name === 'rport')?.args[0] ?? '1194'] =
     remote!.args
   const device = directives.find(({ name }) => name === 'dev')?.args[0] ?? 'tun'
+  const written = (some: readonly Directive[]): string[] =>
+    some
+      .flatMap(leaving)
+      .filter(({ name }) => !(OWN.has(name) || (only && ROUTES.test(name))))
+      .map(writtenDirective)
   return {
     ...(host !== undefined && { gateway: `${host.includes(':') ? `[${host}]` : host}:${port}` }),
     device: device.startsWith('tap') ? 'tap' : 'tun',
     networks: only ?? directives.flatMap(routeOf),
     asksUser: directives.some(({ name }) => name === 'auth-user-pass'),
-    text: [...kept, ...blocks, ''].join('\n'),
+    text: [
+      ...written(own),
+      ...connections.flatMap(each => ['<connection>', ...written(each), '</connection>']),
+      ...[...files].flatMap(([name, lines]) => [`<${name}>`, ...lines, `</${name}>`]),
+      '',
+    ].join('\n'),
   }
 }

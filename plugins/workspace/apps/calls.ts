@@ -1,5 +1,6 @@
 import { refuse, type Handlers, ignored } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
+import { repeat } from '../../../sdk/node/concurrency/repeat.js'
 import type { PathTree } from '../../../sdk/node/files/open-path.js'
 import { answeringScheme } from '../../../sdk/node/network/answers-http.js'
 import { freePort } from '../../../sdk/node/network/free-port.js'
@@ -23,9 +24,10 @@ import { sharedTree } from '../../../sdk/node/access/caller-tree.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
 import type { AppCalls, AppSummary, RunPlan } from './contract.js'
 import { Scaffold, type PlannedApp } from './scaffold.js'
-import { Templates } from './templates.js'
+import { Templates, TEMPLATES_FILE } from './templates.js'
 
 const NAME = /^[a-z][a-z0-9-]{0,59}$/
+const LOOK_MS = 1_000
 const MOST_APPS = 200
 const PURPOSE = 'app '
 
@@ -102,6 +104,10 @@ export const appCalls = async (
 ): Promise<Handlers<AppCalls>> => {
   const { host, changes, installs, programs } = deps
   const templates = new Templates(host)
+  host.contribute('system.manifestProblems', async () => [
+    { path: TEMPLATES_FILE, problems: await templates.problems() },
+  ])
+  repeat(host, LOOK_MS, 'reading the source of templates', () => templates.look())
   const scaffold = await Scaffold.open(host, paths => changes.note([...paths]))
   const locks = new KeyedMutex()
 
@@ -240,7 +246,7 @@ export const appCalls = async (
     },
 
     'GET /workspace/templates': async () => {
-      const { templates: all, ...source } = await templates.all()
+      const { templates: all, ...source } = await templates.known()
       return {
         templates: all.map(({ key, label, description, kind }) => ({ key, label, description, kind })),
         ...source,

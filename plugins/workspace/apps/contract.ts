@@ -82,12 +82,14 @@ export interface AppCalls {
    * List what can be scaffolded: the built-in templates, or those of the git repository that
    * `.sandbox/config/templates.json` names (`{ "source": …, "ref": … }`).
    *
-   * Such a repository is read once for each source and ref. Its `templates.json` lists its templates:
-   * `{ "templates": [{ "key", "label", "description", "kind": "app", "path" }] }`.
+   * Such a file may have come with the code: it counts once the owner ran `sandbox config accept` on the machine. The
+   * repository is read then, once for each source and ref; this call asks no server. Its `templates.json` lists its
+   * templates: `{ "templates": [{ "key", "label", "description", "kind": "app", "path" }] }`.
    *
    * - 422: `.sandbox/config/templates.json` or the manifest of the source is malformed
    * - 424: the source cannot be reached
    * - 501: git is missing
+   * - 503: the source is being read
    */
   'GET /workspace/templates'(): TemplateList
 

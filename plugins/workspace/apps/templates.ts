@@ -1,19 +1,24 @@
 import { createHash } from 'node:crypto'
 import { cp, lstat, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { Refusal, refuse, type Host } from '../../../sdk/index.js'
+import { ignored, Refusal, refuse, type Host } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
+import { acceptedStamp, isAcceptedConfig } from '../../../sdk/node/files/accepted-config.js'
 import { ConfigFile } from '../../../sdk/node/files/config-file.js'
 import { inside } from '../../../sdk/node/files/paths.js'
 import { checkOutNamed, type NamedSource } from '../../../sdk/node/transport/fetched-commit.js'
+import type { ManifestProblem } from '../../system/contract.js'
 import { BUILT_IN } from './built-in.js'
 import type { AppTemplate, TemplateList } from './contract.js'
 
-const CONFIG = '.sandbox/config/templates.json'
+/** The file that names another source of templates, from the workspace. */
+export const TEMPLATES_FILE = '.sandbox/config/templates.json'
 const FIELDS = '{ "source": text, "ref"?: text, "secret"?: text }'
 /** What is wrong with a source is wrong in the file that names it, not in what a caller asked for. */
 const WRONG_SOURCE = new Set(['invalid', 'not-found', 'too-large', 'unprocessable'])
 const LIMITS = { files: 20_000, bytes: 512 * 1024 ** 2, purpose: 'reading templates' }
+const FIRST_WAIT_MS = 10_000
+const LONGEST_WAIT_MS = 600_000
 const SOURCE_MANIFEST = 'templates.json'
 
 interface SourceTemplate extends AppTemplate {
@@ -74,39 +79,115 @@ const builtIn = (): UsableTemplates => ({
   })),
 })
 
+/** A source that could not be read. */
+interface FailedRead {
+  readonly of: string
+  readonly error: unknown
+  readonly waited: number
+  readonly again: number
+  /** When something was accepted last: that is a reason to try again. */
+  readonly stamp: number
+}
+
+const isThere = async (path: string): Promise<boolean> => (await lstat(path).catch(() => undefined)) !== undefined
+
 /** The templates of a sandbox: the built-in ones, or those of a git repository that is fetched once. */
 export class Templates {
   readonly #host: TemplatesHost
   readonly #config: ConfigFile
   readonly #locks = new KeyedMutex()
+  #failed: FailedRead | undefined
 
   constructor(host: TemplatesHost) {
     this.#host = host
-    this.#config = new ConfigFile(host.place.workspace, CONFIG, 'templates')
+    this.#config = new ConfigFile(host.place.workspace, TEMPLATES_FILE, 'templates')
   }
 
+  /** What can be scaffolded, as far as it was read before: a read asks no server and uses no secret. */
+  async known(): Promise<UsableTemplates> {
+    const named = await this.#named()
+    if (!named) return builtIn()
+    const folder = this.#folderOf(named)
+    if (await isThere(folder)) return this.#templatesOf(named, folder)
+    const { of, stamp, error } = this.#failed ?? {}
+    if (of === folder && stamp === acceptedStamp(this.#host.place.data)) throw error
+    return refuse('unavailable', `the templates of ${named.url} are being read: ask again in a moment`, {
+      retryAfter: 2,
+    })
+  }
+
+  /** What can be scaffolded, for somebody who makes something of it: a source is read where that was never done. */
   async all(): Promise<UsableTemplates> {
+    const named = await this.#named()
+    return named ? this.#templatesOf(named, await this.#read(named)) : builtIn()
+  }
+
+  /** Reads the source that the owner accepted, again later where that fails. */
+  async look(): Promise<void> {
+    const named = await this.#named().catch(() => undefined)
+    const folder = named && this.#folderOf(named)
+    if (!named || !folder || (await isThere(folder))) return
+    const { of, again, stamp } = this.#failed ?? {}
+    const now = acceptedStamp(this.#host.place.data)
+    if (of === folder && stamp === now && Date.now() < again!) return
+    await this.#read(named).catch(ignored('whoever asks for the templates gets the failure'))
+  }
+
+  /** What is wrong with the file, for those who edit it. */
+  async problems(): Promise<ManifestProblem[]> {
+    const { keys, wrong } = await this.#config.load()
+    if (wrong !== undefined) return [{ kind: 'unreadable', detail: wrong }]
+    if (Object.keys(keys).length === 0 || isAcceptedConfig(this.#host.place.data, TEMPLATES_FILE, keys)) return []
+    const detail = 'it came with the code or was changed by hand, and names a source: sandbox config accept'
+    return [{ kind: 'unaccepted', detail }]
+  }
+
+  /** The source that is in force; undefined: the built-in templates are. */
+  async #named(): Promise<NamedSource | undefined> {
     const { keys, wrong } = await this.#config.load()
     if (wrong !== undefined) refuse('unprocessable', wrong)
-    if (Object.keys(keys).length === 0) return builtIn()
+    if (Object.keys(keys).length === 0) return undefined
     const { source, ref, secret } = keys
     if (!isText(source) || !isOptionalText(ref) || !isOptionalText(secret))
-      return refuse('unprocessable', `${CONFIG}: expected ${FIELDS}, found something else`)
-    const folder = await this.#locks.with('fetch', () => this.#fetched({ url: source, ref, secret }))
-    return { source, ...(ref !== undefined && { ref }), templates: await this.#templatesIn(folder) }
+      return refuse('unprocessable', `${TEMPLATES_FILE}: expected ${FIELDS}, found something else`)
+    return isAcceptedConfig(this.#host.place.data, TEMPLATES_FILE, keys) ? { url: source, ref, secret } : undefined
+  }
+
+  async #templatesOf({ url, ref }: NamedSource, folder: string): Promise<UsableTemplates> {
+    return { source: url, ...(ref !== undefined && { ref }), templates: await this.#templatesIn(folder) }
+  }
+
+  async #read(named: NamedSource): Promise<string> {
+    const folder = this.#folderOf(named)
+    try {
+      const read = await this.#locks.with('fetch', () => this.#fetched(named, folder))
+      this.#failed = undefined
+      return read
+    } catch (error) {
+      const waited = this.#failed?.of === folder ? Math.min(this.#failed.waited * 2, LONGEST_WAIT_MS) : FIRST_WAIT_MS
+      const stamp = acceptedStamp(this.#host.place.data)
+      this.#failed = { of: folder, error, waited, stamp, again: Date.now() + waited }
+      throw error
+    }
+  }
+
+  #folderOf({ url, ref }: NamedSource): string {
+    return join(
+      this.#cache,
+      createHash('sha256')
+        .update(JSON.stringify([url, ref]))
+        .digest('hex'),
+    )
+  }
+
+  get #cache(): string {
+    return join(this.#host.place.folder, 'templates')
   }
 
   /** The folder with what a source holds; fetched if that was never done, with whatever token. */
-  async #fetched(source: NamedSource): Promise<string> {
-    const cache = join(this.#host.place.folder, 'templates')
-    const folder = join(
-      cache,
-      createHash('sha256')
-        .update(JSON.stringify([source.url, source.ref]))
-        .digest('hex'),
-    )
-    const known = await lstat(folder).catch(() => undefined)
-    if (known) return folder
+  async #fetched(source: NamedSource, folder: string): Promise<string> {
+    if (await isThere(folder)) return folder
+    const cache = this.#cache
     await mkdir(cache, { recursive: true, mode: 0o700 })
     const staged = await mkdtemp(join(cache, 'fetch-'))
     try {
@@ -115,7 +196,7 @@ export class Templates {
     } catch (error) {
       await rm(staged, { recursive: true, force: true })
       if (error instanceof Refusal && WRONG_SOURCE.has(error.reason))
-        refuse('unprocessable', `${CONFIG}: ${error.message.replace(/^url:/, 'source:')}`)
+        refuse('unprocessable', `${TEMPLATES_FILE}: ${error.message.replace(/^url:/, 'source:')}`)
       throw error
     }
     return folder

@@ -28,6 +28,13 @@ const PORTS = { https: 443, http: 80, ssh: 22, git: 9418 } as const
 const SCP = /^(?:([^@:/\s]+)@)?([A-Za-z0-9][A-Za-z0-9._-]+):(?!\/\/)([^\s].*)$/
 const EXPECTED = 'an https, http, ssh or git address, host:path, or a path of the workspace'
 
+/** One normal form of a host: a name, or an address of either version. What git or ssh could read otherwise is none. */
+const HOST = /^[a-z0-9_]([a-z0-9._-]{0,253}[a-z0-9_.])?$|^[0-9a-f:.]+$/i
+/** A user name that no program takes for a part of the address. */
+const USER = /^[A-Za-z0-9_.~+-][A-Za-z0-9_.~+-]*(@[A-Za-z0-9_.+-]+)?$/
+/** Control characters of a path, which git decodes. */
+const HIDDEN = /%(?:[01][0-9a-f]|7f)/i
+
 const isSafePart = (text: string): boolean => !text.startsWith('-') && !/[\x00-\x20\x7f]/.test(text)
 
 /** Refuses an address without repeating it, because it may contain a password. */
@@ -35,6 +42,8 @@ const unfit = (field: string, found: string): never =>
   refuse('invalid', `${field}: expected ${EXPECTED}, found ${found}`, {
     errors: [{ path: field, expected: EXPECTED }],
   })
+
+const isUser = (text: string): boolean => !text.startsWith('-') && USER.test(text)
 
 const localOf = (workspace: string, from: string, path: string, field: string): LocalAddress => {
   let real: string | undefined
@@ -70,20 +79,24 @@ export const remoteAddress = (
   if (scheme === undefined) {
     const [, user, host = '', path = ''] = SCP.exec(text) ?? []
     if (host === '') return localOf(workspace, from, text, field)
-    if (!isSafePart(user ?? '') || !isSafePart(host) || path.startsWith('-'))
-      return unfit(field, 'host:path with blanks')
+    if ((user !== undefined && !isUser(user)) || !HOST.test(host) || /^-|@\[/.test(path))
+      return unfit(field, 'host:path with unusual characters')
     return { kind: 'ssh', url: text, host: host.toLowerCase(), port: PORTS.ssh, ...(user !== undefined && { user }) }
   }
   if (!(scheme in PORTS)) return unfit(field, `one of ${scheme.slice(0, 40)}`)
   const kind = scheme as keyof typeof PORTS
   if (!URL.canParse(text)) return unfit(field, 'one that cannot be read')
   const url = new URL(text)
-  const host = decodeURIComponent(url.hostname).replace(/^\[(.*)\]$/, '$1')
-  if (host === '' || !isSafePart(host)) return unfit(field, 'one without a host')
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  if (!HOST.test(host)) return unfit(field, 'one without a host that is a name or an address')
+  if (url.hash || (url.search && kind !== 'https' && kind !== 'http')) return unfit(field, 'one with ? or #')
+  if (HIDDEN.test(url.pathname)) return unfit(field, 'one with encoded control characters')
   const [user, password] = [url.username, url.password].map(decoded)
-  if (!isSafePart(user!)) return unfit(field, 'one with an unusual user name')
+  // Git decodes the whole address of an ssh server before it looks for the host in it.
+  if (user !== '' && !(kind === 'ssh' || kind === 'git' ? isUser(user!) : isSafePart(user!)))
+    return unfit(field, 'one with an unusual user name')
   url.password = ''
-  if (kind !== 'ssh') url.username = ''
+  url.username = kind === 'ssh' ? user! : ''
   return {
     kind,
     url: url.href,

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import t from 'tap'
+import { acceptConfig } from '../../../sdk/node/files/accepted-config.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { daemonWith, folderOf, inGit, makeWorkspace } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
@@ -126,9 +127,20 @@ void t.test('apps are listed, started on a port that is found, and ended with al
   })
 })
 
+/** The templates once their source was read: no read does that. */
+const whenRead = async <T>(list: () => Promise<T>): Promise<T> => {
+  for (;;)
+    try {
+      return await list()
+    } catch (error) {
+      if ((error as { reason?: string }).reason !== 'unavailable') throw error
+      await new Promise(resolve => setTimeout(resolve, 50))
+    }
+}
+
 void t.test('apps are made of templates, all of a call or none', async t => {
   const { daemon, ask } = await workspaceWorld(t, { groups: ['system'], files: { 'apps/old/package.json': '{}' } })
-  const { client, workspace } = daemon
+  const { client, workspace, data } = daemon
   const add = (apps: { template: string; name: string }[], repo = 'root') =>
     client.call('POST /workspace/repos/{repo}/apps', { repo, apps })
   const apps = () => readdirSync(join(workspace, 'apps')).sort()
@@ -207,9 +219,12 @@ void t.test('apps are made of templates, all of a call or none', async t => {
     inGit(source, 'commit', '-qm', 'a link')
     inGit(source, 'tag', 'v1')
     mkdirSync(join(workspace, '.sandbox/config'), { recursive: true })
-    const config = (value: object) => writeFileSync(join(workspace, '.sandbox/config/templates.json'), json(value))
-    config({ source: 'sources/apps', ref: 'v1' })
-    t.same(await client.call('GET /workspace/templates'), {
+    const config = async (value: object) => {
+      writeFileSync(join(workspace, '.sandbox/config/templates.json'), json(value))
+      await acceptConfig(data, '.sandbox/config/templates.json', value)
+    }
+    await config({ source: 'sources/apps', ref: 'v1' })
+    t.same(await whenRead(() => client.call('GET /workspace/templates')), {
       source: 'sources/apps',
       ref: 'v1',
       templates: [{ key: 'mine', label: 'Mine', description: 'ours', kind: 'app' }],
@@ -229,10 +244,12 @@ void t.test('apps are made of templates, all of a call or none', async t => {
       [{ source: 5 }, 422, /templates\.json/],
       [{ other: 'x' }, 422, /templates\.json/],
     ] as const) {
-      config(value)
-      const answer = await ask('mai', '/workspace/templates')
-      t.equal(answer.status, status, json(value))
-      t.match(((await answer.json()) as { message: string }).message, message)
+      await config(value)
+      t.match(
+        await refusalOf(() => whenRead(() => client.call('GET /workspace/templates'))),
+        { status, message },
+        json(value),
+      )
     }
   })
 })
@@ -255,9 +272,14 @@ t.test('templates come from a repository that asks for a token, which is a store
   bareCopy(made, join(plain.folder, 'apps.git'))
   mkdirSync(join(workspace, '.sandbox/config'), { recursive: true })
   const source = `${server.url}/apps.git`
-  const templates = (value: object) => {
+  writeFileSync(join(workspace, '.sandbox/config/templates.json'), json({ source }))
+  t.match(await client.call('GET /workspace/templates'), { source: 'built-in' }, 'the file may have come with the code')
+  t.match(await client.call('GET /system/manifest-problems'), exactly({ problems: exactly({ kind: 'unaccepted' }) }))
+  t.same(server.requests, [])
+  const templates = async (value: object) => {
     writeFileSync(join(workspace, '.sandbox/config/templates.json'), json(value))
-    return client.call('GET /workspace/templates')
+    await acceptConfig(data, '.sandbox/config/templates.json', value)
+    return whenRead(() => client.call('GET /workspace/templates'))
   }
   const refused = async (value: object, status: number, message: RegExp) =>
     t.match(await refusalOf(() => templates(value)), { status, message }, json(value))
