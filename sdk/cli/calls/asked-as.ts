@@ -1,3 +1,4 @@
+import type { CliInput } from '../../cli-table.js'
 import type { Client } from '../../client.js'
 import { asked } from '../terminal/asked.js'
 import { SELF } from '../terminal/own-name.js'
@@ -11,9 +12,19 @@ export const askedAs = async <T>(
   given: GivenArguments,
   [group, name]: readonly [group: string, verb: string],
   ask: (client: Client, options: { readonly signal: AbortSignal }) => Promise<T>,
+  input: CliInput = {},
 ): Promise<number> => {
+  const words = await wordsAs(terminal, [group, name], input)
+  return asked(terminal, given, ask, words)
+}
+
+/** The text of an answer as a verb of a group's table shows it. */
+export const wordsAs = async (
+  terminal: Pick<Terminal, 'root'>,
+  [group, name]: readonly [group: string, verb: string],
+  input: CliInput = {},
+): Promise<(answer: unknown, width: number | undefined) => string[]> => {
   const verb = (await tableOf(terminal, group))?.verbs[name]
-  return asked(terminal, given, ask, (answer, width) =>
-    answerLines(answer, { ...(verb && { verb }), width, now: Date.now(), self: SELF, did: 'done' }),
-  )
+  return (answer, width) =>
+    answerLines(answer, { ...(verb && { verb }), input, width, now: Date.now(), self: SELF, did: 'done' })
 }

@@ -40,6 +40,24 @@ const itemsOf = (schema: Schema, path: string): Schema[] => {
   })
 }
 
+/** The entries of a list, or the objects of a field. */
+const partsOf = (schema: Schema, path: string): Schema[] => {
+  const [name = '', ...rest] = path.split('.')
+  const parts = formsOf(schema).flatMap(form => (form.type === 'array' ? formsOf(form.items ?? {}) : form))
+  if (path === '') return parts
+  return parts.flatMap(part => (part.properties?.[name] ? partsOf(part.properties[name], rest.join('.')) : []))
+}
+
+/** Whether an answer of this schema has the field anywhere. */
+const hasBelow = (schema: Schema, path: string, depth = 4): boolean =>
+  has(schema, path)
+  || (depth > 0
+    && partsOf(schema, '').some(part =>
+      Object.values(part.properties ?? {}).some(each => hasBelow(each, path, depth - 1)),
+    ))
+
+const placesOf = (text: string): string[] => [...text.matchAll(/\{([\w.]+)/g)].map(([, path]) => path!)
+
 t.test('every group of the program has a table, and each table belongs to a group', t => {
   t.same(groupsOf({ root }), [...tables.keys()].filter(group => group !== 'kernel' && group !== 'console').sort())
   t.end()
@@ -69,14 +87,31 @@ t.test('what a table names is there', t => {
       const schema = answerOf(operation)?.schema
       if (!schema) continue
       if (verb.rows !== undefined) {
-        const items = itemsOf(schema, verb.rows)
-        t.ok(items.length > 0, `${label}: ${verb.rows} is a list`)
-        for (const field of fieldsOf(verb.columns ?? {}))
+        const items = [verb.rows].flat().flatMap(rows => {
+          const found = itemsOf(schema, rows)
+          t.ok(found.length > 0, `${label}: ${rows} is a list`)
+          return found
+        })
+        for (const field of [...fieldsOf(verb.columns ?? {}), ...Object.keys(verb.without ?? {})])
           t.ok(
             items.some(item => has(item, field)),
-            `${label}: ${field} is a field of ${verb.rows}`,
+            `${label}: ${field} is a field of ${[verb.rows].flat().join(' or ')}`,
           )
       }
+      const given = (path: string) => path === 'sandbox' || fields.includes(path)
+      for (const { rows, if: needed, text } of [...(verb.above ?? []), ...(verb.below ?? [])]) {
+        const entries = partsOf(schema, rows)
+        for (const path of [...(needed === undefined ? [] : [needed]), ...placesOf(text)])
+          t.ok(
+            given(path) || (path.startsWith('of.') ? rows !== '' : entries.some(entry => has(entry, path))),
+            `${label}: ${path} is a field of ${rows || 'the answer'}`,
+          )
+      }
+      for (const [field, text] of Object.values(verb.columns ?? {}).flatMap(column =>
+        typeof column === 'object' && 'text' in column ? Object.entries(column.text ?? {}) : [],
+      ))
+        for (const path of placesOf(text))
+          t.ok(given(path) || hasBelow(schema, path), `${label}: ${path} beside ${field}`)
       for (const field of fieldsOf({ ...(verb.rows === undefined && verb.columns), ...verb.more }))
         t.ok(has(schema, field), `${label}: ${field} is a field of the answer`)
       for (const [title, { rows, columns }] of Object.entries(verb.lists ?? {})) {
