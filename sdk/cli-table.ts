@@ -1,5 +1,8 @@
-/** How a value is shown; by default its field's name says so: `…At` is a time, `…Usd` money, `…Bytes` a size. */
-export type CliForm = 'text' | 'time' | 'money' | 'size' | 'duration' | 'seconds' | 'percent' | 'number'
+/**
+ * How a value is shown; by default its field's name says so: `…At` is a time, `…Usd` money, `…Bytes` a size. The lines of
+ * prose become one; those of other texts are shown as `\\n`, since names may have them, too.
+ */
+export type CliForm = 'text' | 'prose' | 'time' | 'money' | 'size' | 'duration' | 'seconds' | 'percent' | 'number'
 
 /** One value of an answer, as people read it. */
 export interface CliColumn {
@@ -10,6 +13,8 @@ export interface CliColumn {
   readonly words?: { readonly [value: string]: string }
   /** A sentence that stands for the value, by its field: `{doneBytes} of {sizeBytes}`; places are those of `done`. */
   readonly text?: { readonly [field: string]: string }
+  /** Of a list its last entry in which this field is true is the value; places of `text` are fields of that entry. */
+  readonly last?: string
   /** What stands for no value. */
   readonly none?: string
   /** What stands for an empty list; default: what stands for no value. */
@@ -69,6 +74,10 @@ export interface CliVerb<Call extends string = string> {
    * the answer is one thing.
    */
   readonly rows?: string | readonly string[]
+  /** The field of the answer with the number of all entries, and what is said if these are not all; `{left}` are more. */
+  readonly total?: { readonly field: string; readonly text: string }
+  /** The list is shown from its end, the first entry last. */
+  readonly reversed?: true
   /** Entries whose field has this value are left out of the list. */
   readonly without?: { readonly [field: string]: string }
   /** The columns of the list; of one thing its lines. */

@@ -40,7 +40,7 @@ export const answerLines = (answer: unknown, shown: AnswerContext): string[] => 
     }),
     ...linesOf(answer, verb?.below, shown),
   ]
-  if (verb?.done !== undefined || verb?.columns) return lines
+  if (verb?.done !== undefined || verb?.columns || verb?.lists) return lines[0] === '' ? lines.slice(1) : lines
   return isRow(answer) && Object.keys(answer).every(name => name === 'ok')
     ? [answer.ok === false ? `${shown.did}: nothing changed` : shown.did]
     : derivedLines(answer, shown)
@@ -53,15 +53,25 @@ export const eventLine = (event: unknown, shown: AnswerContext): string | undefi
 }
 
 const listOf = (answer: unknown, verb: CliVerb, rows: readonly string[], shown: AnswerContext): string[] => {
-  const { columns: cells, blocks, none, without = {} } = verb
-  const list = rows
+  const { columns: cells, blocks, none, reversed, total, without = {} } = verb
+  const found = rows
     .flatMap((each): unknown => fieldOf(answer, each) ?? [])
     .filter(row => !Object.entries(without).some(([field, value]) => fieldOf(row, field) === value)) as readonly Row[]
+  const list = reversed ? found.toReversed() : found
+  const left = total ? Number(fieldOf(answer, total.field) ?? 0) - found.length : 0
   const more = verb.more ? fieldLines(answer, verb.more, shown) : []
   const above = linesOf(answer, verb.above, shown)
-  const below = linesOf(answer, verb.below, shown)
+  const below = [
+    ...linesOf(answer, verb.below, shown),
+    ...(total && left > 0 ? [sentence(total.text, { left }, shown)] : []),
+  ]
   if (list.length === 0)
-    return [...above, none === undefined ? 'none' : sentence(none, shown.input ?? {}, shown), ...more, ...below]
+    return [
+      ...above,
+      none === undefined ? 'none' : sentence(none, { ...shown.input, ...(isRow(answer) && answer) }, shown),
+      ...more,
+      ...below,
+    ]
   const shownList = () => {
     if (!cells) return derivedTable(list, shown)
     if (!blocks) return tableRows(list, cells, shown)
@@ -135,11 +145,13 @@ const isEmpty = (value: unknown): boolean =>
 const isThere = (value: unknown): boolean => !isEmpty(value) && value !== false && value !== 0
 
 const cellWords = (row: unknown, column: CliColumn, shown: Around): string => {
-  const { name, value } = found(row, column)
+  const { name, value: whole } = found(row, column)
+  const { last } = column
+  const value = last !== undefined && Array.isArray(whole) ? whole.findLast(each => fieldOf(each, last)) : whole
   if (Array.isArray(value) && value.length === 0 && column.empty !== undefined) return column.empty
   if (isEmpty(value)) return column.none ?? ''
   const text = column.text?.[name]
-  if (text !== undefined) return sentence(text, row, shown)
+  if (text !== undefined) return sentence(text, last === undefined ? row : value, shown)
   const word = (each: unknown) => {
     const text = column.words?.[String(each)]
     return text === undefined ? undefined : sentence(text, row, shown)
@@ -180,13 +192,14 @@ const PLACE = /\{([\w.]+)(?:\?([^:}]*):([^}]*)|#([^}]*))?\}/g
 /** A sentence with values in its places. */
 export const sentence = (text: string, values: unknown, { now, self }: Pick<AnswerContext, 'now' | 'self'>): string =>
   wholeText(text, values)
-  ?? text.replace(PLACE, (_, path: string, yes: string | undefined, no = '', noun?: string) => {
-    if (path === 'sandbox') return self
-    const value = fieldOf(values, path)
-    if (yes !== undefined) return isThere(value) ? yes : no
-    if (noun !== undefined) return counted(Array.isArray(value) ? value.length : Number(value ?? 0), noun)
-    return valueWords(valueForm(path), value, now)
-  })
+  ?? text
+    .replaceAll('{sandbox}', () => self)
+    .replace(PLACE, (_, path: string, yes: string | undefined, no = '', noun?: string) => {
+      const value = fieldOf(values, path)
+      if (yes !== undefined) return isThere(value) ? yes : no
+      if (noun !== undefined) return counted(Array.isArray(value) ? value.length : Number(value ?? 0), noun)
+      return valueWords(valueForm(path), value, now)
+    })
 
 // Without a table ----------------------------------------------------------------------------------------------------
 
