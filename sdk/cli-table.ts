@@ -1,8 +1,19 @@
 /**
  * How a value is shown; by default its field's name says so: `…At` is a time, `…Usd` money, `…Bytes` a size. The lines of
  * prose become one; those of other texts are shown as `\\n`, since names may have them, too.
+ * `past` is a time that is over, even if the clock of another machine is behind.
  */
-export type CliForm = 'text' | 'prose' | 'time' | 'money' | 'size' | 'duration' | 'seconds' | 'percent' | 'number'
+export type CliForm =
+  | 'text'
+  | 'prose'
+  | 'time'
+  | 'past'
+  | 'money'
+  | 'size'
+  | 'duration'
+  | 'seconds'
+  | 'percent'
+  | 'number'
 
 /** One value of an answer, as people read it. */
 export interface CliColumn {

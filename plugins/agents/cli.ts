@@ -15,7 +15,7 @@ const WHY = {
 const QUEUE: CliColumns = {
   message: 'messageId',
   by: 'by',
-  sent: 'at',
+  sent: { field: 'at', as: 'past' },
   'waits because': { field: 'why', words: WHY },
   words: { field: 'text', as: 'prose' },
 }
@@ -36,7 +36,7 @@ export const cli: CliTable<Api> = {
           text: { diff: '{diff.files#file} +{diff.insertions} -{diff.deletions}', branch: '' },
           none: 'shared tree',
         },
-        updated: 'updatedAt',
+        updated: { field: 'updatedAt', as: 'past' },
         title: { field: 'title', as: 'prose', most: 50 },
       },
       below: [{ rows: 'agents.cards', text: '{of.id} asks: {title}  ({sandbox} answer {requestId} …)' }],
@@ -46,7 +46,11 @@ export const cli: CliTable<Api> = {
       call: 'GET /agents/archived',
       args: [],
       rows: 'agents',
-      columns: { conversation: 'id', archived: 'archivedAt', title: { field: 'title', as: 'prose', most: 50 } },
+      columns: {
+        conversation: 'id',
+        archived: { field: 'archivedAt', as: 'past' },
+        title: { field: 'title', as: 'prose', most: 50 },
+      },
       none: 'nothing is archived',
     },
     get: {

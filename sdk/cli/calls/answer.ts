@@ -98,10 +98,11 @@ const entriesOf = (value: unknown, [name, ...rest]: readonly string[], of?: Row)
   return name === undefined ? [{ ...value, ...(of && { of }) }] : entriesOf(value[name], rest, value)
 }
 
-type Around = Pick<AnswerContext, 'width' | 'now' | 'self'>
+/** What the text of values depends on. */
+export type Around = Pick<AnswerContext, 'width' | 'now' | 'self'>
 
 /** Rows of a table with the given columns. */
-const tableRows = (list: readonly unknown[], cells: CliColumns, shown: Around): string[] => {
+export const tableRows = (list: readonly unknown[], cells: CliColumns, shown: Around): string[] => {
   const used = Object.entries(cells)
     .map(([title, cell]): [string, CliColumn] => [title, columnOf(cell)])
     .filter(([, column]) => !column.optional || list.some(row => !isEmpty(found(row, column).value)))

@@ -83,6 +83,7 @@ export const valueWords = (form: CliForm, value: unknown, now: number): string =
   if (form === 'prose') return plain(String(value)).replaceAll(/\s+/g, ' ').trim()
   if (typeof value !== 'number') return oneLine(String(value))
   if (form === 'time') return value > FIRST_TIME ? timeWords(value, now) : String(value)
+  if (form === 'past') return valueWords('time', Math.min(value, now), now)
   if (form === 'money') return moneyWords(value)
   if (form === 'size') return bytesWords(value)
   if (form === 'duration') return durationWords(value)

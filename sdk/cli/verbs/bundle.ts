@@ -12,6 +12,7 @@ import { connected, type Connection } from '../daemon/connection.js'
 import { askHidden } from '../terminal/hidden.js'
 import { bar, bytesWords } from '../../sizes.js'
 import { counted, oneLine, stylesOf } from '../terminal/text.js'
+import { dateWords } from '../terminal/values.js'
 import { CONNECTION, EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 import { say } from '../terminal/write.js'
 
@@ -247,9 +248,8 @@ const reportLines = (
   const kept = written.find(({ path }) => path === 'state/agent')?.files ?? 0
   const sum = files.reduce((all, one) => all + one.files, 0)
   const does = mode === 'check' ? 'would bring back' : 'brings back'
-  const time = new Date(from.createdAt).toISOString().slice(0, 16).replace('T', ' ')
   return [
-    bold(`${does} ${counted(sum, 'file')} and ${counted(kept, 'conversation')} of ${time}`),
+    bold(`${does} ${counted(sum, 'file')} and ${counted(kept, 'conversation')} of ${dateWords(from.createdAt)}`),
     ...skipped.map(({ path, reason }) => `${yellow('left out')} ${oneLine(path)}: ${oneLine(reason)}`),
     ...todo.map(what => `to do: ${oneLine(what)}`),
     ...(restarting ? ['the sandbox restarts now'] : []),

@@ -24,6 +24,7 @@ export const modelVerb: Verb = {
   summary: 'use model servers of your own, and models that this machine runs',
   examples: [
     'model list',
+    'model fit',
     'model add desk --protocol ollama --url http://127.0.0.1:11434',
     'model add lab --protocol openai --url https://models.example.org/v1 --key-stdin',
     'model test desk',

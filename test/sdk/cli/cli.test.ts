@@ -160,7 +160,7 @@ t.test('the daemon is that of the current folder, otherwise the only one, otherw
   const roster = () => ({ agents: [], rev: 1, held: [] })
   const here = await fakeDaemon(t, roster)
   const only = await here.run(['agents'])
-  t.same([only.code, only.out], [0, 'no conversations yet; start one with sandbox run "/demo"\n'])
+  t.same([only.code, only.out], [0, 'no conversations yet; sandbox run "/demo" starts one\n'])
   note(here.state, 'aaaaaaaaaaaaaaaa', {
     url: here.url.replace('127.0.0.1', 'localhost'),
     pid: process.pid,

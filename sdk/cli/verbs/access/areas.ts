@@ -16,6 +16,7 @@ export const areasVerb: Verb = {
   summary: 'limit people to folders, and see who reaches what',
   examples: [
     'areas',
+    'areas show docs',
     'areas write docs docs/ --label "The documents"',
     'areas give docs ann@example.org',
     'areas reach ann@example.org',
