@@ -1,5 +1,4 @@
 import type {
-  AgentCard,
   AgentChange,
   AgentChanges,
   ExpectedTips,
@@ -9,25 +8,14 @@ import type {
 import { type Client, Unreached } from '../../client.js'
 import { Refusal } from '../../refusal.js'
 import { bytesWords } from '../../sizes.js'
-import { asked, printResult } from '../terminal/asked.js'
+import { askedAs } from '../calls/asked-as.js'
+import { printResult } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
 import { confirmed } from '../terminal/confirm.js'
 import { conversationOf } from '../follow/newest.js'
-import { SELF } from '../terminal/own-name.js'
 import { compare, hunks } from '../follow/patch.js'
 import { conflictLines } from '../follow/card-lines.js'
-import {
-  ago,
-  columns,
-  counted,
-  jsonLine,
-  oneLine,
-  plain,
-  quoted,
-  short,
-  stylesOf,
-  type Styles,
-} from '../terminal/text.js'
+import { counted, jsonLine, oneLine, plain, stylesOf, type Styles } from '../terminal/text.js'
 import { CONVERSATIONS, CONNECTION, EXIT, type Terminal, type Verb } from '../verb.js'
 import { write } from '../terminal/write.js'
 
@@ -41,34 +29,7 @@ export const agentsVerb: Verb = {
   flags: CONNECTION,
   most: 0,
   run: (terminal, given) =>
-    asked(
-      terminal,
-      given,
-      (client, options) => client.call('GET /agents', undefined, options),
-      (roster, width) => table(roster.agents, Date.now(), width),
-    ),
-}
-
-const table = (cards: readonly AgentCard[], now: number, width: number | undefined): string[] => {
-  if (cards.length === 0) return [`no conversations yet; start one with ${SELF} run "/demo"`]
-  const rows = cards.map(card => [
-    oneLine(card.id),
-    oneLine(card.status),
-    card.diff
-      ? `${counted(card.diff.files, 'file')} +${card.diff.insertions} -${card.diff.deletions}`
-      : card.branch
-        ? ''
-        : 'shared tree',
-    ago(card.updatedAt, now),
-    short(plain(card.title ?? ''), 50),
-  ])
-  const waiting = cards.flatMap(({ id, cards = [] }) =>
-    cards.map(
-      card =>
-        `${oneLine(id)} asks: ${short(plain(card.title), 80)}  (${SELF} answer ${quoted(oneLine(card.requestId))} …)`,
-    ),
-  )
-  return [...columns([['CONVERSATION', 'STATUS', 'CHANGES', 'UPDATED', 'TITLE'], ...rows], width), ...waiting]
+    askedAs(terminal, given, ['agents', 'list'], (client, options) => client.call('GET /agents', undefined, options)),
 }
 
 /** Shows what a conversation changed. */

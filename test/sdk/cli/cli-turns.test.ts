@@ -321,7 +321,7 @@ t.test('the board is a table, with the open cards below it', async t => {
     (await daemon.run(['agents'])).out,
     `CONVERSATION  STATUS    CHANGES        UPDATED    TITLE
 c-1           ready     2 files +5 -1  2 min ago  Fix the parser \\u001b[2J
-c-2           awaiting  shared tree    0 s ago
+c-2           awaiting  shared tree    now
 c-2 asks: Which colour?  (sandbox answer q-1 …)
 `,
   )
