@@ -1,10 +1,4 @@
-import type {
-  AgentChange,
-  AgentChanges,
-  ExpectedTips,
-  LandResult,
-  TwoSides,
-} from '../../../plugins/agents/contract.js'
+import type { AgentChange, AgentChanges, ExpectedTips, LandResult, TwoSides } from '../../../plugins/agents/contract.js'
 import { type Client, Unreached } from '../../client.js'
 import { Refusal } from '../../refusal.js'
 import { bytesWords } from '../../sizes.js'
@@ -13,9 +7,10 @@ import { printResult } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
 import { confirmed } from '../terminal/confirm.js'
 import { conversationOf } from '../follow/newest.js'
+import { SELF } from '../terminal/own-name.js'
 import { compare, hunks } from '../follow/patch.js'
 import { conflictLines } from '../follow/card-lines.js'
-import { counted, jsonLine, oneLine, plain, stylesOf, type Styles } from '../terminal/text.js'
+import { counted, jsonLine, oneLine, plain, quoted, stylesOf, type Styles } from '../terminal/text.js'
 import { CONVERSATIONS, CONNECTION, EXIT, type Terminal, type Verb } from '../verb.js'
 import { write } from '../terminal/write.js'
 
