@@ -3,6 +3,7 @@ import { basename, join } from 'node:path'
 import { readPlain, TEMPORARY } from '../../../sdk/node/files/files.js'
 import { git, GitFailure, type GitOptions, type Identity } from '../../../sdk/node/programs/git.js'
 import { largeFiles } from '../../../sdk/node/files/large-files.js'
+import { isGitName } from '../../../sdk/node/files/closed-names.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import type { LargeFile } from '../contract.js'
@@ -29,6 +30,8 @@ export interface TreeStatus {
   readonly foreign: boolean
   /** Uncommitted files that are too large to be committed. */
   readonly large: readonly LargeFile[]
+  /** What git cannot add, which is no part of the work: names of git folders, repositories without a commit. */
+  readonly left: readonly string[]
   /** Other changes are uncommitted. */
   readonly rest: boolean
 }
@@ -92,8 +95,23 @@ const pathIn = (line: string): string =>
     .join(' ')
     .replace(/\/$/, '')
 
+/** Git refuses such a name, and with it everything that is added in the same command. */
+const isRefused = (path: string): boolean => path.split('/').some(isGitName)
+
 const isForeign = ({ foreign }: Tree, path: string): boolean =>
-  basename(path).startsWith(TEMPORARY) || foreign.some(each => contains(each, path))
+  basename(path).startsWith(TEMPORARY) || isRefused(path) || foreign.some(each => contains(each, path))
+
+/** The untracked repositories of a tree without a commit, which git cannot add: they are no part of its work. */
+const withoutCommit = async (tree: Tree, lines: readonly string[]): Promise<string[]> => {
+  const found: string[] = []
+  for (const line of lines) {
+    if (!line.startsWith('? ') || !line.endsWith('/') || isForeign(tree, pathIn(line))) continue
+    const path = pathIn(line)
+    const head = ['-C', path, 'rev-parse', '--quiet', '--verify', 'HEAD^{commit}']
+    if ((await inTree(tree, head, { ok: [0, 1, 128] })).code !== 0) found.push(path)
+  }
+  return found
+}
 
 /** The lines of git's status of a tree, or of what is at or below a path of it. */
 const statusOf = async (tree: Tree, path = ''): Promise<string[]> => {
@@ -123,7 +141,8 @@ export const treeStatus = async (tree: Tree): Promise<TreeStatus> => {
   const header = (name: string) => lines.find(line => line.startsWith(`# ${name} `))?.slice(name.length + 3) ?? ''
   const changes = lines.filter(line => !line.startsWith('# '))
   const changed = changes.map(pathIn)
-  const work = changed.filter(path => !isForeign(tree, path))
+  const unborn = new Set(await withoutCommit(tree, changes))
+  const work = changed.filter(path => !isForeign(tree, path) && !unborn.has(path))
   // Behind the wall the copy is mounted over the workspace; here its own folder is read.
   const large = await largeFiles(join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo)), work)
   const untracked = new Set(changes.filter(line => line.startsWith('? ')).map(pathIn))
@@ -137,6 +156,7 @@ export const treeStatus = async (tree: Tree): Promise<TreeStatus> => {
       ...(!untracked.has(path) && { tracked: true as const }),
     })),
     rest: work.length > large.size,
+    left: changed.filter(path => isRefused(path) || unborn.has(path)),
     foreign: changed.some(path => isForeign(tree, path) || tree.foreign.some(each => contains(path, each))),
   }
 }
@@ -148,7 +168,7 @@ export const treeStatus = async (tree: Tree): Promise<TreeStatus> => {
 export const commitTree = async (tree: Tree, message: string): Promise<TreeStatus> => {
   const before = await treeStatus(tree)
   if (!before.rest || !before.attached) return before
-  const large = before.large.map(({ path }) => `:(top,exclude,literal)${path}`)
+  const large = [...before.large.map(({ path }) => path), ...before.left].map(path => `:(top,exclude,literal)${path}`)
   await inTree(tree, ['-c', 'advice.addEmbeddedRepo=false', 'add', '-A', '--', ':(top)', LEFTOVERS, ...large])
   // Unstages foreign paths, which the agent may have staged.
   if (before.foreign) await inTree(tree, ['reset', '-q', '--', ...tree.foreign.map(path => `:(top,literal)${path}`)])
