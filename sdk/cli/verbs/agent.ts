@@ -19,7 +19,7 @@ export const agentVerb: Verb = {
   examples: [
     'agent list',
     'agent add opencode --command "opencode acp"',
-    'agent add gemini --command "gemini --experimental-acp" --env-stdin',
+    'agent add gemini --command "gemini --acp" --env-stdin',
   ],
   notes: [
     'An agent program speaks the Agent Client Protocol on its standard input and output. It runs behind the wall, '
