@@ -1,5 +1,5 @@
-import { request as plainRequest, type IncomingMessage } from 'node:http'
-import { request as secureRequest } from 'node:https'
+import { Agent as PlainAgent, request as plainRequest, type IncomingMessage } from 'node:http'
+import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 import { refuse } from '../../refusal.js'
@@ -10,6 +10,8 @@ import type { NetworkReach } from './policy.js'
 const MOST_REDIRECTS = 5
 const REDIRECTS = new Set([307, 308])
 const BODILESS = new Set([204, 205, 304])
+
+const agents = { 'http:': new PlainAgent({ keepAlive: true }), 'https:': new SecureAgent({ keepAlive: true }) }
 
 /** What a library asks a server with, as it asks `fetch`. */
 export type CheckedFetch = (url: string | URL, init?: RequestInit) => Promise<Response>
@@ -42,10 +44,11 @@ export const checkedFetch =
 
 const send = async (
   url: URL,
-  { method, headers, signal }: Request,
+  asked: Request,
   body: Buffer | undefined,
   reach: NetworkReach,
 ): Promise<IncomingMessage> => {
+  const { method, headers, signal } = asked
   const addresses = await addressesOf(url, reach, signal)
   // Looked up again the name might stand for something else.
   const lookup: LookupFunction = (_, { all }, found) =>
@@ -57,7 +60,6 @@ const send = async (
     method,
     signal,
     lookup,
-    agent: false as const,
     headers: {
       ...Object.fromEntries(headers),
       'accept-encoding': 'identity',
@@ -65,10 +67,14 @@ const send = async (
     },
   }
   const request = secure
-    ? secureRequest(url, { ...options, ...(!isIP(host) && { servername: host }) })
-    : plainRequest(url, options)
+    ? secureRequest(url, { ...options, agent: agents['https:'], ...(!isIP(host) && { servername: host }) })
+    : plainRequest(url, { ...options, agent: agents['http:'] })
   request.once('response', resolve).on('error', reject).end(body)
-  return promise
+  return promise.catch((error: NodeJS.ErrnoException) => {
+    // The server had closed the connection before it heard of the request.
+    if (request.reusedSocket && error.code === 'ECONNRESET') return send(url, asked, body, reach)
+    throw error
+  })
 }
 
 const responseOf = (answer: IncomingMessage): Response => {
