@@ -2,6 +2,8 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { refuse } from '../../sdk/index.js'
 import { barred, type Listener } from '../../sdk/node/network/addresses.js'
+import { normalHost } from '../../sdk/node/network/host-form.js'
+import { HOST_FORM } from '../../sdk/node/network/policy.js'
 import type { CapabilityGiven, CapabilityStatus, ContributedKind } from '../capabilities/contract.js'
 import type { EndpointRow, ServerAsConnection, ServerInput, WireProtocol } from './contract.js'
 import { SERVER_KIND, type ServerEntry } from './entry.js'
@@ -39,7 +41,9 @@ export const checkBaseUrl = async (baseUrl: string, listeners: readonly Listener
 export const checkAddress = async (field: string, address: string, listeners: readonly Listener[]): Promise<void> => {
   const url = URL.parse(address)
   if (!url) return
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const host =
+    normalHost(url.hostname)
+    ?? refuse('unprocessable', `${field}: expected ${HOST_FORM} as host, found ${url.hostname}`)
   const addresses = isIP(host) ? [{ address: host }] : await lookup(host, { all: true }).catch(() => [])
   const port = Number(url.port) || (url.protocol === 'https:' ? 443 : 80)
   for (const { address } of addresses) {

@@ -1,5 +1,6 @@
 import type { AuthProvider, Client, ElicitRequest, ElicitResult, Transport } from '@modelcontextprotocol/client'
 import { Refusal, type Host, ignored } from '../../../sdk/index.js'
+import { checkedFetch } from '../../../sdk/node/network/checked-fetch.js'
 import { addressesOf } from '../../../sdk/node/network/outbound.js'
 import { assertInstalled } from '../agents/program-wall.js'
 import type { OpenEntry } from '../records/kinds.js'
@@ -192,15 +193,15 @@ const overHttp = async (
   library: Library,
 ): Promise<ServerConnection> => {
   const { host, entry, signal } = deps
-  const { listeners } = await host.call('kernel.listeners')
-  await addressesOf(server.url, { near: true, listeners }, signal).catch(error => {
+  const reach = async () => ({ near: true, listeners: (await host.call('kernel.listeners')).listeners })
+  await addressesOf(server.url, await reach(), signal).catch(error => {
     if (error instanceof Refusal) throw new ServerFailure('unreachable', error.message, error)
     throw new ServerFailure('unreachable', `${server.url.host} has no address (${(error as Error).message})`, error)
   })
   const authProvider = await authProviderFor(deps, server.url, library)
   const options = {
     requestInit: { headers: { ...server.headers } },
-    fetch: boundedFetch,
+    fetch: boundedFetch(checkedFetch(reach)),
     ...(authProvider && { authProvider }),
   }
   const current = forgiving(new library.StreamableHTTPClientTransport(server.url, options))

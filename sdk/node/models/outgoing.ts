@@ -1,6 +1,7 @@
 import { request as plainRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import type { TLSSocket } from 'node:tls'
+import { askableLookup, unaskable } from '../network/askable.js'
 
 /** A request to a server outside the daemon. */
 export interface OutgoingRequest {
@@ -104,6 +105,8 @@ const redirected = (from: URL, location: string, { method, redirects }: Outgoing
 
 const send = (url: URL, asked: OutgoingRequest, signal: AbortSignal, forBody: AbortSignal): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
+    const barred = unaskable(url)
+    if (barred) return reject(failureOfConnection(url, barred))
     const text = asked.body === undefined ? undefined : JSON.stringify(asked.body)
     const near = isLoopbackHostname(url.hostname)
     const options = {
@@ -115,6 +118,7 @@ const send = (url: URL, asked: OutgoingRequest, signal: AbortSignal, forBody: Ab
         ...asked.headers,
       },
       agent: false as const,
+      lookup: askableLookup,
       rejectUnauthorized: !near,
     }
     const request = url.protocol === 'https:' ? secureRequest(url, options) : plainRequest(url, options)

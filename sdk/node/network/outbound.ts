@@ -40,8 +40,8 @@ export interface OutboundReply {
 const MOST_REDIRECTS = 10
 const MOST_HEADERS = 64 * 1024
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
-/** Headers that are for the server they were meant for, and for no other. */
-const PRIVATE = /^(?:authorization|cookie|proxy-authorization|x-.*(?:key|token|secret).*)$/i
+/** Headers that are for every server; any other may hold what is for the one it was meant for alone. */
+const COMMON = /^(?:accept|accept-language|content-type|content-length|range|user-agent)$/i
 
 interface Hop {
   readonly url: URL
@@ -77,9 +77,13 @@ export const askOutside = async (asked: OutboundRequest): Promise<OutboundReply>
     headers: asked.headers ?? {},
     ...(asked.body !== undefined && { body: asked.body }),
   }
+  let { reach } = asked
   try {
     for (let redirects = 0; ; redirects++) {
-      const addresses = await addressesOf(hop.url, asked.reach, over)
+      const addresses = await addressesOf(hop.url, reach, over)
+      // A public server leads to no private address, wherever it redirects.
+      if (!reach.own && addresses.every(({ address }) => addressKind(address) === 'public'))
+        reach = { ...reach, near: false }
       const own =
         addresses[0] && isOwnLoopback(addresses[0].address, asked.reach)
           ? await asked.reach.own!.dial(portOf(hop.url))
@@ -243,7 +247,7 @@ const redirected = (hop: Hop, status: number, url: URL): Hop => {
   const again = status === 307 || status === 308
   const method = again || hop.method === 'GET' || hop.method === 'HEAD' ? hop.method : 'GET'
   const keeps = (name: string) =>
-    (url.origin === hop.url.origin || !PRIVATE.test(name)) && (again || !/^content-/i.test(name))
+    (url.origin === hop.url.origin || COMMON.test(name)) && (again || !/^content-/i.test(name))
   const headers = Object.fromEntries(Object.entries(hop.headers).filter(([name]) => keeps(name)))
   return { url, method, headers, ...(again && hop.body !== undefined && { body: hop.body }) }
 }

@@ -32,7 +32,7 @@ const numbersOf = (seed: number) => () => {
 }
 
 /** The spellings of an IPv4 address that some reader of addresses takes for it. */
-const spelled = (address: string): string[] => {
+export const spelled = (address: string): string[] => {
   const [a, b, c, d] = address.split('.').map(Number) as [number, number, number, number]
   const whole = ((a << 24) | (b << 16) | (c << 8) | d) >>> 0
   const hex = [a, b, c, d].map(byte => byte.toString(16).padStart(2, '0')).join('')

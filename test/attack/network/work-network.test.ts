@@ -120,6 +120,7 @@ for (const [user, uid] of USERS)
       const panel = await client.call('GET /panels/{repo}', { repo: 'root', wait: 'healthy' })
       t.ok(panel.healthy, 'the panel is healthy')
       t.equal((await show(panel.previewUrl!)).text, PAGE, 'and shown at its address')
+      await client.call('POST /panels/{repo}/stop', { repo: 'root' })
 
       await client.call('POST /settings/patch', { set: { networkAllow: [`localhost:${port}`] } })
       await client.call('PUT /workspace/file', {

@@ -3,6 +3,7 @@ import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import { pipeline, type Readable, type Transform } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
+import { askableLookup, unaskable } from '../../../../sdk/node/network/askable.js'
 import { SENTENCES } from '../../../../sdk/node/network/outbound.js'
 import { faultOf, lost, refusalWords, ServerFault, withoutSecrets } from './faults.js'
 import { ignored } from '../../../../sdk/index.js'
@@ -128,11 +129,14 @@ interface Sent {
 
 const once = (url: URL, { headers, body, signal, limits }: Sending): Promise<Sent> =>
   new Promise(resolve => {
+    const barred = unaskable(url)
+    if (barred) return resolve({ error: new ServerFault(barred.message) })
     const secure = url.protocol === 'https:'
     const request = (secure ? secureRequest : plainRequest)(url, {
       method: 'POST',
       headers,
       signal,
+      lookup: askableLookup,
       agent: agents[secure ? 'https:' : 'http:'],
     })
     const quiet = setTimeout(() => request.destroy(silent(limits)), limits.silenceMs)

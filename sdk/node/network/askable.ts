@@ -1,0 +1,28 @@
+import { lookup } from 'node:dns'
+import { isIP, type LookupFunction } from 'node:net'
+import { barred } from './addresses.js'
+import { normalHost } from './host-form.js'
+
+/** Servers that people name may be anywhere near, but nowhere a machine is told its own secrets. */
+const NEAR = { near: true, listeners: [] }
+
+const refusal = (host: string, why = 'it is no host that can be asked'): NodeJS.ErrnoException =>
+  Object.assign(new Error(`${host.slice(0, 300)} is not asked: ${why}`), { code: `${why}` })
+
+/** Why a server that a person named is not asked by its address; undefined: it is, or its name is looked up. */
+export const unaskable = ({ hostname, port }: URL): Error | undefined => {
+  const host = normalHost(hostname)
+  if (host === undefined) return refusal(hostname)
+  const why = isIP(host) ? barred(host, Number(port), NEAR) : undefined
+  return why === undefined ? undefined : refusal(host, why)
+}
+
+/** Looks up the name of a server that a person named, at each connection anew: only addresses that may be asked. */
+export const askableLookup: LookupFunction = (host, options, found) =>
+  lookup(host, { ...options, all: true }, (error, all) => {
+    if (error) return found(error, [])
+    const open = all.filter(({ address }) => barred(address, 0, NEAR) === undefined)
+    if (open.length === 0) return found(refusal(host, all[0] && barred(all[0].address, 0, NEAR)), [])
+    if (options.all) found(null, open)
+    else found(null, open[0]!.address, open[0]!.family)
+  })
