@@ -1,5 +1,19 @@
-/** How a value is shown; by default its field's name says so: `…At` is a time, `…Usd` money, `…Bytes` a size. */
-export type CliForm = 'text' | 'time' | 'money' | 'size' | 'duration' | 'seconds' | 'percent' | 'number'
+/**
+ * How a value is shown; by default its field's name says so: `…At` is a time, `…Usd` money, `…Bytes` a size. The lines of
+ * prose become one; those of other texts are shown as `\\n`, since names may have them, too.
+ * `past` is a time that is over, even if the clock of another machine is behind.
+ */
+export type CliForm =
+  | 'text'
+  | 'prose'
+  | 'time'
+  | 'past'
+  | 'money'
+  | 'size'
+  | 'duration'
+  | 'seconds'
+  | 'percent'
+  | 'number'
 
 /** One value of an answer, as people read it. */
 export interface CliColumn {
@@ -8,8 +22,16 @@ export interface CliColumn {
   readonly as?: CliForm
   /** What stands for a value, such as `waits for you` for `open`; may name fields, and `{sandbox}`, as `done` does. */
   readonly words?: { readonly [value: string]: string }
+  /** A sentence that stands for the value, by its field: `{doneBytes} of {sizeBytes}`; places are those of `done`. */
+  readonly text?: { readonly [field: string]: string }
+  /** Of a list its last entry in which this field is true is the value; places of `text` are fields of that entry. */
+  readonly last?: string
   /** What stands for no value. */
   readonly none?: string
+  /** What stands for an empty list; default: what stands for no value. */
+  readonly empty?: string
+  /** The column is left out of a table in which no entry has a value. */
+  readonly optional?: true
   /** The most characters; default: 60 in a table. */
   readonly most?: number
 }
@@ -17,6 +39,18 @@ export interface CliColumn {
 /** Values by title; a text is the field alone, a list the first of its fields that has a value. */
 export interface CliColumns {
   readonly [title: string]: string | readonly string[] | CliColumn
+}
+
+/** A sentence for each entry of a list. */
+export interface CliLine {
+  /** The field that holds the list; `a.b` is the list of each entry of a list; empty: the answer itself. */
+  readonly rows: string
+  /** Only entries in which this field has a value. */
+  readonly if?: string
+  /** With the fields of the entry, of the input, and, as `of.`, of what the entry belongs to. */
+  readonly text: string
+  /** Only the first of them. */
+  readonly first?: true
 }
 
 /** A flag whose name, value or meaning differs from the field that it sets. */
@@ -46,20 +80,33 @@ export interface CliVerb<Call extends string = string> {
   readonly fill?: (input: CliInput) => CliInput
   /** Which verb of the group lists the values of a field, for completion; default: what the bare group lists. */
   readonly ids?: { readonly [field: string]: string }
-  /** The field of the answer that is the list to show; empty: the answer itself. Default: the answer is one thing. */
-  readonly rows?: string
+  /**
+   * The field of the answer that is the list to show, or several that are one list; empty: the answer itself. Default:
+   * the answer is one thing.
+   */
+  readonly rows?: string | readonly string[]
+  /** The field of the answer with the number of all entries, and what is said if these are not all; `{left}` are more. */
+  readonly total?: { readonly field: string; readonly text: string }
+  /** The list is shown from its end, the first entry last. */
+  readonly reversed?: true
+  /** Entries whose field has this value are left out of the list. */
+  readonly without?: { readonly [field: string]: string }
   /** The columns of the list; of one thing its lines. */
   readonly columns?: CliColumns
   /** Each entry of the list is shown as lines, with all its text, instead of as a row. */
   readonly blocks?: true
   /** Lines below a list, about the whole answer. */
   readonly more?: CliColumns
+  /** Sentences above and below a list, about its entries or the whole answer. */
+  readonly above?: readonly CliLine[]
+  readonly below?: readonly CliLine[]
   /** Lists of one thing, each below its title. */
   readonly lists?: { readonly [title: string]: { readonly rows: string; readonly columns: CliColumns } }
   /** What is said of an empty list. `{sandbox}` is the command itself. */
   readonly none?: string
   /**
-   * What a change has done: `removed {id}`, with fields of input and answer; `{on?switched on:switched off}` chooses.
+   * What a change has done: `removed {id}`, with fields of input and answer; `{on?switched on:switched off}` chooses,
+   * and `{files#file}` is a number with its noun.
    */
   readonly done?: string
   /** What is said of each event of a stream, by its `kind`; others are shown as JSON. */

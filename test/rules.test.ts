@@ -531,7 +531,7 @@ const NAMED = [
   // secrets, to find the tree of a conversation.
   /^sdk\/node\/record\/record\.ts names activity\.record, /,
   /^sdk\/node\/push\/send-push\.ts names push\.send, /,
-  /^sdk\/node\/programs\/(?:previews|work-sessions)\.ts names (?:preview|terminals)\.\w+, /,
+  /^sdk\/node\/programs\/(?:previews|work-network|work-sessions)\.ts names (?:networks|preview|terminals)\.\w+, /,
   /^sdk\/node\/access\/asked-reach\.ts names areas\.reach, /,
   /^sdk\/node\/access\/value-masker\.ts names secrets\.values, /,
   /^sdk\/node\/access\/caller-tree\.ts names (?:agent\.conversation|checkouts\.repos), /,

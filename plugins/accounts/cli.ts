@@ -17,11 +17,13 @@ export const cli: CliTable<AccountsCalls> = {
       rows: 'accounts',
       columns: {
         id: 'id',
-        account: 'label',
+        name: 'label',
+        status: { field: 'needsReauth', words: { true: 'sign in again', false: 'connected' } },
+        used: { field: 'usage.windows.utilization', as: 'percent' },
         'signed in': 'connectedAt',
-        state: { field: 'needsReauth', words: { true: 'sign in again', false: 'works' } },
+        detail: { field: 'detail', optional: true },
       },
-      none: 'no accounts of this provider; {sandbox} account add {provider} connects one',
+      none: 'no account is connected; next: {sandbox} account add {provider}',
       examples: ['anthropic'],
     },
     limits: {

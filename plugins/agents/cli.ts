@@ -1,5 +1,25 @@
 import type { Api } from '../../sdk/api.js'
-import type { CliTable } from '../../sdk/cli-table.js'
+import type { CliColumns, CliLine, CliTable } from '../../sdk/cli-table.js'
+import type { QueuedWhy } from '../agent/contract.js'
+
+const WHY = {
+  'no-mid-turn-words': 'the agent accepts no messages during a turn',
+  parked: 'the turn waits for an answer',
+  stopping: 'the turn is stopping',
+  'other-options': 'it asks for other options',
+  errand: 'it is an errand',
+  'behind-others': 'others wait before it',
+  budget: 'a budget is spent',
+} satisfies { readonly [why in QueuedWhy]: string }
+
+const QUEUE: CliColumns = {
+  message: 'messageId',
+  by: 'by',
+  sent: { field: 'at', as: 'past' },
+  'waits because': { field: 'why', words: WHY },
+  words: { field: 'text', as: 'prose' },
+}
+const PAUSED: readonly CliLine[] = [{ rows: '', if: 'paused', text: 'paused; {sandbox} queue {id} --start resumes' }]
 
 /** The verbs of the group; several groups serve its calls. */
 export const cli: CliTable<Api> = {
@@ -11,17 +31,26 @@ export const cli: CliTable<Api> = {
       columns: {
         conversation: 'id',
         status: 'status',
-        files: 'diff.files',
-        updated: 'updatedAt',
-        title: { field: 'title', most: 50 },
+        changes: {
+          field: ['diff', 'branch'],
+          text: { diff: '{diff.files#file} +{diff.insertions} -{diff.deletions}', branch: '' },
+          none: 'shared tree',
+        },
+        updated: { field: 'updatedAt', as: 'past' },
+        title: { field: 'title', as: 'prose', most: 50 },
       },
+      below: [{ rows: 'agents.cards', text: '{of.id} asks: {title}  ({sandbox} answer {requestId} …)' }],
       none: 'no conversations yet; {sandbox} run "/demo" starts one',
     },
     archived: {
       call: 'GET /agents/archived',
       args: [],
       rows: 'agents',
-      columns: { conversation: 'id', archived: 'archivedAt', title: { field: 'title', most: 50 } },
+      columns: {
+        conversation: 'id',
+        archived: { field: 'archivedAt', as: 'past' },
+        title: { field: 'title', as: 'prose', most: 50 },
+      },
       none: 'nothing is archived',
     },
     get: {
@@ -132,10 +161,19 @@ export const cli: CliTable<Api> = {
     queue: {
       call: 'GET /agents/{id}/queue',
       rows: 'messages',
-      columns: { message: 'messageId', by: 'by', sent: 'at', waits: 'why', text: 'text' },
+      columns: QUEUE,
+      below: PAUSED,
       none: 'no messages wait',
     },
-    'order-queue': { call: 'POST /agents/{id}/queue/order', args: ['id'], done: 'ordered the queue of {id}' },
+    'order-queue': {
+      call: 'POST /agents/{id}/queue/order',
+      args: ['id'],
+      rows: 'messages',
+      columns: QUEUE,
+      above: [{ rows: '', if: 'run', text: 'started run {run}; {sandbox} attach {id} follows it' }],
+      below: PAUSED,
+      none: 'no messages wait',
+    },
     unqueue: { call: 'DELETE /agents/{id}/queue/{messageId}', done: 'removed {messageId}: {removed.text}' },
     place: { call: 'POST /agents/{id}/place', args: ['id', 'text'], done: 'added a line to {id}' },
   },

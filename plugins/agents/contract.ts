@@ -5,6 +5,7 @@ import type { AgentCard, Cards, ConversationId, ConversationState, Moved, Roster
 import type {
   AgentChanges,
   Conflicts,
+  ExpectedTips,
   LandChoice,
   LandMode,
   LandOutcome,
@@ -90,10 +91,14 @@ export interface Agents {
    * `merge` writes conflict markers where only the main line changed; uncommitted changes in the way, and files that
    * git cannot merge, are conflicts as in mode `check`. Mode `measure` writes nothing in the tree.
    *
+   * With `expect`, the tips of `GET /agents/{id}/diff`, exactly what that diff showed lands: other work, uncommitted
+   * work on top of it and a repository that `expect` leaves out are 409, with the new `tips` and the paths that changed
+   * in `moved`. Without it, work of a later turn lands too.
+   *
    * - 400: a path leads out of the repository or is named twice
    * - 404: no such conversation
-   * - 409: the agent is writing, the main checkout is in a merge or rebase, or a branch or file moved meanwhile;
-   *   nothing was written
+   * - 409: the agent is writing, the main checkout is in a merge or rebase, a branch or file moved meanwhile, or the
+   *   work is not what `expect` names; nothing was written
    * - 422: the conversation works in the shared tree, or a choice names a path that is not outstanding or cannot take
    *   this version
    * - 424: git failed, or the workspace cannot be written; the message says how
@@ -106,19 +111,23 @@ export interface Agents {
     force?: boolean
     only?: LandPath[] & tags.MaxItems<1000>
     choices?: LandChoice[] & tags.MaxItems<1000>
+    expect?: ExpectedTips
   }): LandResult
 
   /**
    * Land several conversations in the given order, each against the tree that the previous one left.
    *
-   * A conversation that cannot land does not stop the rest.
+   * A conversation that cannot land does not stop the rest. With `expect`, the tips of the diffs by conversation,
+   * exactly what those showed lands; a conversation whose work is other than that is answered with 409.
    *
-   * - 400: an id is given twice
+   * - 400: an id is given twice, or `expect` leaves one out; nothing landed
    * - 404: an id is unknown; nothing landed
    */
-  'POST /agents/land'(input: { ids: Text[] & tags.MinItems<1> & tags.MaxItems<100>; mode?: 'check' | 'merge' }): {
-    results: LandOutcome[]
-  }
+  'POST /agents/land'(input: {
+    ids: Text[] & tags.MinItems<1> & tags.MaxItems<100>
+    mode?: 'check' | 'merge'
+    expect?: { [conversation: string]: ExpectedTips }
+  }): { results: LandOutcome[] }
 
   /**
    * Rebase the branch onto the current main line now instead of at the next turn.
@@ -137,15 +146,15 @@ export interface Agents {
   /**
    * Discard the work: its commands, private copy, branch and place on the board.
    *
-   * Landed work stays in the tree.
+   * Landed work stays in the tree. With `expect`, the tips of the diff, only what that diff showed is discarded.
    *
    * - 404: no such conversation
-   * - 409: a turn is running or parked
+   * - 409: a turn is running or parked, or the work is not what `expect` names: `tips` and `moved` as for a landing
    * - 422: the conversation works in the shared tree: archive it
    * - 424: git could not remove the private copy; the conversation stays
    * - 501: git is missing; the message says how to install it
    */
-  'POST /agents/{id}/discard'(input: { id: Text }): Ok
+  'POST /agents/{id}/discard'(input: { id: Text; expect?: ExpectedTips }): Ok
 
   /** Gives the current cards of these conversations; `gone` has the ids that are not on the board. */
   'agents.cards'(input: { ids: string[] }): Cards

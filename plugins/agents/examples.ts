@@ -3,6 +3,7 @@ import { EXAMPLE_ARCHIVED_CARD, EXAMPLE_CARD, EXAMPLE_CONVERSATION } from '../..
 import type { Agents } from './contract.js'
 
 const PATH = 'src/cart.ts'
+const TIP = '7a0c41d9be3f5d1c2b8e6f4a90d37c15e8b2f604'
 
 /** An example of each call. */
 export const examples = (): Examples<Agents> => ({
@@ -16,6 +17,7 @@ export const examples = (): Examples<Agents> => ({
         {
           repo: 'root',
           branch: `agent/${EXAMPLE_CONVERSATION}`,
+          tip: TIP,
           modules: [{ dir: '', name: 'shop' }],
           changes: [{ path: PATH, status: 'modified', additions: 1, deletions: 1, landed: false }],
         },
@@ -34,7 +36,12 @@ export const examples = (): Examples<Agents> => ({
     output: { files: [{ repo: 'root', path: PATH, reason: 'diverged', hunks: 1 }], mainBranch: { root: 'main' } },
   },
   'POST /agents/{id}/land': {
-    input: { id: EXAMPLE_CONVERSATION, mode: 'check', choices: [{ repo: 'root', path: PATH, take: 'agent' }] },
+    input: {
+      id: EXAMPLE_CONVERSATION,
+      mode: 'check',
+      choices: [{ repo: 'root', path: PATH, take: 'agent' }],
+      expect: { root: TIP },
+    },
     output: { landed: true },
   },
   'POST /agents/land': {
@@ -56,5 +63,8 @@ export const examples = (): Examples<Agents> => ({
       agent: EXAMPLE_CARD,
     },
   },
-  'POST /agents/{id}/discard': { input: { id: EXAMPLE_CONVERSATION }, output: { ok: true } },
+  'POST /agents/{id}/discard': {
+    input: { id: EXAMPLE_CONVERSATION, expect: { root: TIP } },
+    output: { ok: true },
+  },
 })

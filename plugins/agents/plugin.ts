@@ -32,6 +32,8 @@ const subjectOf = (conversationId: string, title: string | undefined) => ({
   ...(title !== undefined && { title }),
 })
 
+const seeing = (seen: AccessView) => (repo: string, path: string) => seesFile(seen, repo, path)
+
 export const activate = async (host: Host): Promise<void> => {
   const { workspace, folder } = host.place
   const scratchRepos = new ScratchRepos(folder)
@@ -80,6 +82,7 @@ export const activate = async (host: Host): Promise<void> => {
   }
 
   const diff = async (id: string, signal: AbortSignal): Promise<AgentChanges> => {
+    await notes.commit(await host.call('agent.conversation', { id }))
     const { conversation, branch, repos } = await work(id)
     const refused = new Set(conversation.conflicts?.map(({ repo }) => repo))
     const shown: AgentChanges['repos'] = []
@@ -194,13 +197,17 @@ export const activate = async (host: Host): Promise<void> => {
         refuse('invalid', 'expected both repo and path, or neither, found only one')
       return conflicts(id, repo !== undefined && path !== undefined ? { repo, path } : undefined, seen, signal)
     },
-    'POST /agents/{id}/land': async ({ span = 'outstanding', force = false, mode = 'check', ...order }, context) => {
-      const { result, title } = await fleet.land({ ...order, span, force, mode }, context.signal)
+    'POST /agents/{id}/land': async (
+      { span = 'outstanding', force = false, mode = 'check', ...order },
+      context,
+      seen,
+    ) => {
+      const { result, title } = await fleet.land({ ...order, span, force, mode, sees: seeing(seen) }, context.signal)
       await recorded.landing(subjectOf(order.id, title), result, context)
       return result
     },
-    'POST /agents/land': async ({ ids, mode = 'check' }, context) => {
-      const landed = await fleet.landMany(ids, mode, context.signal)
+    'POST /agents/land': async ({ ids, mode = 'check', ...expected }, context, seen) => {
+      const landed = await fleet.landMany(ids, { mode, ...expected, sees: seeing(seen) }, context.signal)
       for (const { id, result, title } of landed)
         if (result) await recorded.landing(subjectOf(id, title), result, context)
       return { results: landed.map(({ title: _title, ...outcome }) => outcome) }
@@ -209,9 +216,9 @@ export const activate = async (host: Host): Promise<void> => {
       const repos = reportsFor(seen, await syncing.sync(id, signal))
       return { repos, agent: await shown(seen, roster.card(await host.call('agent.conversation', { id }))) }
     },
-    'POST /agents/{id}/discard': async ({ id }, context) => {
-      const title = await fleet.discard(id, context.signal)
-      await recorded.discard(subjectOf(id, title), context)
+    'POST /agents/{id}/discard': async (order, context, seen) => {
+      const title = await fleet.discard({ ...order, sees: seeing(seen) }, context.signal)
+      await recorded.discard(subjectOf(order.id, title), context)
       return { ok: true }
     },
     'GET /agents/archived': ({ limit, before }, _context, seen) => archive.list(seen, limit, before),

@@ -9,35 +9,71 @@ export const cli: CliTable<Areas> = {
       call: 'GET /areas',
       rows: 'areas',
       columns: {
-        area: 'id',
-        label: 'label',
+        id: 'id',
         access: 'access',
-        holders: { field: 'holders.length', none: 'nobody' },
         folders: 'folders',
+        people: { field: 'holders.email', empty: 'nobody' },
+        label: 'label',
       },
-      none: 'no areas: everybody with a role reaches the whole workspace',
+      below: [
+        { rows: 'areas.problems', text: '{folder} of {of.id} grants nothing: {problem}' },
+        { rows: 'folders', if: 'of.limited', text: 'you reach {path} ({access})' },
+      ],
+      none:
+        '{limited?you hold no area, so you reach nothing:no areas: all members reach the whole workspace; '
+        + '{sandbox} areas write ID FOLDER makes one}',
     },
     get: {
       call: 'GET /areas/{id}',
       columns: {
+        id: 'id',
         label: 'label',
         note: 'note',
-        access: 'access',
-        holders: { field: 'holders.email', none: 'nobody' },
-        repositories: 'repos.repo',
+        access: { field: 'access', words: { work: 'for work', read: 'for reading' } },
+        'held by': { field: 'holders.email', empty: 'nobody' },
         conversations: 'conversations',
         changed: 'updatedAt',
         by: 'updatedBy',
       },
-      lists: { folders: { rows: 'folders', columns: { folder: 'path', 'is there': 'exists', files: 'files' } } },
+      lists: {
+        folders: {
+          rows: 'folders',
+          columns: {
+            folder: 'path',
+            holds: { field: 'exists', words: { true: '{files#file}', false: 'is gone: it grants nothing' } },
+          },
+        },
+        repositories: {
+          rows: 'repos',
+          columns: {
+            repository: 'repo',
+            covered: { field: 'covered', words: { all: 'the whole of it', part: 'some files of it' } },
+          },
+        },
+      },
     },
     reach: {
       call: 'GET /areas/reach',
       args: ['path'],
-      rows: 'people',
-      columns: { who: 'email', role: 'role', access: 'access', through: 'via' },
-      none: 'nobody reaches it',
-      examples: ['docs'],
+      lists: {
+        people: {
+          rows: 'people',
+          columns: {
+            person: 'email',
+            role: 'role',
+            access: 'access',
+            through: {
+              field: 'access',
+              words: { none: '', work: '{via}{via?:the whole workspace}', read: '{via}{via?:the whole workspace}' },
+            },
+          },
+        },
+        folders: {
+          rows: 'folders',
+          columns: { folder: 'path', access: 'access', through: { field: 'via', empty: 'the whole workspace' } },
+        },
+      },
+      examples: ['docs', '--email ben@example.org'],
     },
     write: {
       call: 'POST /areas',

@@ -3,6 +3,7 @@ import { FirstAnswers } from '../../sdk/node/access/first-answers.js'
 import { OwnTokens } from '../../sdk/node/access/own-tokens.js'
 import { sendPush } from '../../sdk/node/push/send-push.js'
 import { promptWords } from '../../sdk/node/push/words.js'
+import { workNetwork } from '../../sdk/node/programs/work-network.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { AdmissionFloor } from '../settings/contract.js'
 import type { HeldWake, WebhookFired } from './contract.js'
@@ -66,7 +67,7 @@ export const automationParts = (host: Host, clock: FireClock = systemClock): Aut
   const persona = async (id: string) =>
     !(await host.serves('personas.forTurn')) || (await host.call('personas.forTurn', { actsAs: id })).known
   const guard: AutomationParts['guard'] = (command, payload, aborted) =>
-    runGuard(place, command, payload, { signal: aborted })
+    runGuard(place, command, payload, { signal: aborted, network: workNetwork(host) })
   const definitions = new DefinitionFile(place.workspace, store)
   const definition = async (id: string) => (await definitions.read()).all.get(id)
   const switches = new Switches(store)

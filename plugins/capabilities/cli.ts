@@ -14,6 +14,7 @@ export const cli: CliTable<Api> = {
         kind: 'kind',
         name: 'label',
         state: { field: 'status.state' },
+        command: { field: 'config.command', optional: true },
         checked: 'status.checkedAt',
         'used by': 'usedBy',
         detail: 'status.detail',

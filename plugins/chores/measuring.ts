@@ -20,7 +20,7 @@ const PROBES: { readonly [id in ProbeId]: Probe } = {
 
 /** Takes one measurement; rejects if the signal is aborted. */
 export const measureProbe = async (
-  host: Pick<Host, 'place' | 'call' | 'log'>,
+  host: Pick<Host, 'place' | 'call' | 'serves' | 'log'>,
   { repo, id }: ProbeTarget,
   signal: AbortSignal,
 ): Promise<ProbeOutcome> => {

@@ -9,15 +9,22 @@ export const cli: CliTable<EndpointCalls> = {
       call: 'GET /endpoints',
       rows: 'endpoints',
       columns: {
-        id: 'id',
-        label: 'label',
-        kind: 'kind',
-        status: 'status',
+        name: 'id',
+        status: {
+          field: 'status',
+          words: {
+            downloading:
+              'downloading{local.totalBytes? :}{local.receivedBytes}{local.totalBytes? of :}{local.totalBytes}',
+          },
+        },
         models: 'models',
+        protocol: 'protocol',
+        address: { field: ['baseUrl', 'local', 'label'], text: { local: 'this machine' } },
         default: 'default',
         checked: 'checkedAt',
       },
-      none: 'no model servers; {sandbox} model add ID adds one',
+      below: [{ rows: 'endpoints', if: 'detail', text: '{id}: {detail}' }],
+      none: 'no model servers; next: {sandbox} model add NAME --protocol openai|anthropic|ollama --url URL',
     },
     models: {
       call: 'GET /endpoints/{id}/models',
@@ -51,19 +58,30 @@ export const cli: CliTable<EndpointCalls> = {
     },
     'local-model-fit': {
       call: 'GET /endpoints/local-model/fit',
+      rows: 'options',
       columns: {
+        model: 'model',
+        weights: 'weightsBytes',
+        here: 'held',
+        'largest window': {
+          field: 'windows',
+          last: 'fits',
+          text: { windows: '{tokens}{fullSpeed?: (slow)}' },
+          none: 'too large',
+        },
+        name: 'label',
+      },
+      above: [{ rows: '', text: 'a model may take {budgetBytes}, and {fullSpeedBytes} at full speed' }],
+      more: {
         memory: 'memoryBytes',
-        'room for a model': 'budgetBytes',
         'graphics card': 'gpu',
-        'server program': { field: 'serverReady', words: { true: 'installed', false: 'missing' } },
+        'llama-server': {
+          field: 'serverReady',
+          words: { true: 'installed', false: 'not installed, or does not start; it runs models' },
+        },
         best: 'best.model',
       },
-      lists: {
-        models: {
-          rows: 'options',
-          columns: { model: 'model', label: 'label', tier: 'tier', weights: 'weightsBytes', 'is here': 'held' },
-        },
-      },
+      none: 'no models are offered: the deployment lists them in the file of models.local',
     },
     'local-model-prefetch': {
       call: 'POST /endpoints/local-model/prefetch',

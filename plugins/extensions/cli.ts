@@ -8,16 +8,35 @@ export const cli: CliTable<ExtensionsCalls> = {
   verbs: {
     list: {
       call: 'GET /extensions',
-      rows: 'extensions',
+      rows: ['extensions', 'pending'],
+      without: { source: 'builtin' },
       columns: {
         id: 'id',
-        version: 'manifest.version',
-        on: 'enabled',
-        from: 'source',
-        backend: 'backend.state',
-        problems: 'problems',
+        version: { field: 'manifest.version', none: '0.0.0' },
+        from: { field: 'source', none: 'workspace' },
+        state: {
+          field: 'enabled',
+          words: { true: '{backend.state}{backend?:on}', false: 'off' },
+          none: 'waits',
+        },
+        update: { field: ['update.version', 'update.ref'], most: 12, optional: true },
+        health: { field: 'health.state', optional: true },
+        'runs from': {
+          field: 'dev',
+          text: { dev: '{dev.path}{dev.conversation? in the private copy of :}{dev.conversation}' },
+          optional: true,
+        },
+        problems: { field: 'problems', text: { problems: '{problems.length}' }, optional: true },
       },
-      none: 'no extensions; {sandbox} extension create ID makes one',
+      below: [
+        { rows: 'extensions', if: 'advisory', text: '{id}: warning: {advisory.reason}' },
+        { rows: 'extensions', if: 'health.detail', text: '{id}: {health.detail}' },
+        { rows: 'extensions', if: 'dev.held', text: '{id}: held: {dev.held}' },
+        { rows: 'extensions', if: 'backend.detail', text: '{id}: {backend.detail}' },
+        { rows: 'invalid', text: '{dir} cannot be used: {error}' },
+        { rows: 'pending', first: true, text: 'next: {sandbox} extension review {id}' },
+      ],
+      none: 'no extensions; {sandbox} extension create PUBLISHER NAME makes one',
     },
     create: {
       call: 'POST /extensions/workspace',

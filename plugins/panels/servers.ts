@@ -7,6 +7,7 @@ type ServersHost = Pick<Host, 'call' | 'serves'>
 
 /** Where something listens on this machine. */
 export interface PanelListener extends Pick<PortEntry, 'port' | 'host'> {
+  readonly elsewhere?: true
   /** The folder that it runs in, from the workspace root. */
   readonly cwd?: string
   readonly session?: string
@@ -56,7 +57,8 @@ export class PanelServers {
     })
   }
 
-  #probe({ host, port }: PanelListener): Probe['scheme'] {
+  #probe({ host, port, elsewhere }: PanelListener): Probe['scheme'] {
+    if (elsewhere) return answeringScheme({ host, port, elsewhere })
     const key = `${host} ${port}`
     const now = performance.now()
     const known = this.#probes.get(key)

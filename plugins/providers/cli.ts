@@ -30,8 +30,14 @@ export const cli: CliTable<DefinedProviderCalls> = {
       call: 'GET /providers/models',
       args: [],
       rows: 'choices',
-      columns: { provider: 'provider', model: 'model.id', ready: 'ready', why: 'reason' },
-      none: 'no models',
+      columns: {
+        agent: 'provider',
+        model: { field: 'model.id', text: { 'model.id': '{model.id}{model.helperOnly? (no tools):}' } },
+        window: { field: 'model.contextWindow', as: 'number' },
+        'not ready': { field: 'reason', optional: true },
+      },
+      total: { field: 'total', text: '{left#model} more: give a part of their name' },
+      none: 'no model matches; {sandbox} models --all also lists those not ready',
     },
   },
 }

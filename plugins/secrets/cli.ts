@@ -25,7 +25,7 @@ export const cli: CliTable<SecretsCalls> = {
     },
     remove: {
       call: 'DELETE /secrets/{key}',
-      done: '{removed?removed {key}:no secret is named {key}}',
+      done: '{removed?removed:no secret is named} {key}',
       examples: ['API_TOKEN'],
     },
     generate: {

@@ -58,6 +58,6 @@ export const cli: CliTable<ShareCalls> = {
       done: 'took the snapshot of {id} again',
       columns: SHARED,
     },
-    remove: { call: 'POST /share/remove', args: ['id'], done: '{removed?took {id} down:nothing is shared as {id}}' },
+    remove: { call: 'POST /share/remove', args: ['id'], done: '{removed?took down:nothing is shared as} {id}' },
   },
 }

@@ -26,8 +26,11 @@ export const recordedTable = (): Table => JSON.parse(readFileSync(TABLE, 'utf8')
 export const recordedPage = (): string => readFileSync(PAGE, 'utf8')
 
 const losing = (label: string): string =>
-  `${label} names the file of a session by the minute, and empties it when it loads the session in the minute in which that`
-  + '\nbegan. A conversation that goes on so early after a restart begins a new session, which gets the record of the old one.'
+  [
+    `${label} names the file of a session by the minute, and empties it when it loads the session in the minute in`,
+    'which that began. A conversation that goes on so early after a restart begins a new session, which gets the',
+    'record of the old one.',
+  ].join('\n')
 
 /** The page that shows the table to people. */
 export const pageOf = (table: Table): string => {

@@ -38,6 +38,16 @@ const FIRST =
 /** A repository of the user, made once. */
 const makeWork = (): Promise<string> => prints(`[ -d ~/code ] || { ${FIRST}; }`)
 
+const readIfThere = (path: string): string => {
+  try {
+    return readFileSync(path, 'utf8').replaceAll('\0', ' ')
+  } catch {
+    return ''
+  }
+}
+
+const answerOf = async (address: string, headers = {}): Promise<string> => (await fetch(address, { headers })).text()
+
 /** A shell command that waits until another succeeds, at most 20 s, and fails with what the last one prints. */
 const patiently = (holds: string, shown: string): string =>
   `for turn in $(seq 100); do ${holds} && exit 0; sleep 0.2; done; ${shown}; exit 1`
@@ -74,8 +84,8 @@ t.test('the demonstration is landed, and ends with Ctrl-C', async t => {
   const sample = place.start('sandbox serve --sample --port 0')
   await sample.until(/\nlanded: 1 file is in the workspace/)
   const [, address = ''] = await sample.until(/^ +(http:\/\/127\.0\.0\.1:\d+)\/reference$/m)
-  t.match(await prints(`curl --silent --show-error ${address}/health`), /"ok":true/)
-  t.match(await prints(`curl --silent --show-error ${address}/`), /<title>/)
+  t.match(await answerOf(`${address}/health`), /"ok":true/)
+  t.match(await answerOf(`${address}/`), /<title>/)
   const { code, out } = await sample.end()
   t.ok(code === 0 || code === 130, `it ends with ${code}`)
   t.notMatch(out, /^\{|the daemon logs/m, 'it prints words')
@@ -97,11 +107,16 @@ t.test('every command of the README and the guides works in an installed program
   const installed = (text: string) => text.replaceAll('npx sandbox', 'sandbox')
   const shown = guides.flatMap(({ path, text }) => shownIn(text).map(each => ({ ...each, path })))
   // Those of npm are for the sources.
+  const noCurl = (await place.run('curl --version')).code === 0 ? false : 'this machine has no curl'
   const ofProgram = shown.filter(({ command }) => !/^npm /.test(command))
   t.ok(ofProgram.length >= 90, `${ofProgram.length} commands`)
   for (const { path, command, prints: shows } of ofProgram) {
     // The demonstration asks a question; without a terminal here, another client answers it.
     const asks = command.includes('"/demo"')
+    if (noCurl && /\bcurl\b/.test(command)) {
+      t.pass(`${path}: ${command}`, { skip: noCurl })
+      continue
+    }
     const line = installed(command).replaceAll('http://127.0.0.1:8787', address) + (asks ? ' --timeout 2m' : '')
     const running = run(line)
     if (asks) while ((await place.run(`SANDBOX_URL=${address} sandbox answer first 1`)).code !== 0) await delay(200)
@@ -156,8 +171,9 @@ t.test('a new extension runs, and its own check and test pass', async t => {
   const own = join(extensions, 'hello')
   const answers = async (fits: RegExp) => {
     const token = (await prints('sandbox token create --label hello --scope read', work)).trim()
-    const ask = `curl --silent --header 'x-sandbox-control: ${token}' ${url}/x/ada.hello/hello`
-    await prints(patiently(`${ask} | grep --silent -E '${fits.source}'`, ask))
+    const ask = () => answerOf(`${url}/x/ada.hello/hello`, { 'x-sandbox-control': token })
+    for (let times = 0; times < 100 && !fits.test(await ask()); times++) await delay(200)
+    t.match(await ask(), fits)
   }
   await answers(/Hello from ada.hello/)
   const commands = shownIn(readFileSync(join(own, 'README.md'), 'utf8'))
@@ -220,6 +236,10 @@ t.test('nothing is left after it is removed', async t => {
   t.match(await place.run('command -v sandbox'), { code: 1, out: '' })
   t.same(globSync('**/*sandbox*', { cwd: join(home, '.local/lib') }), [])
   t.equal(readFileSync(join(work, 'notes.md'), 'utf8'), '# Notes\n', 'the work stays')
-  const left = await place.run(`ps -u "$(id -u)" -o args= | grep -F '${home}' | grep -v grep`)
-  t.match(left, { code: 1, out: '' }, 'no process goes on')
+  const left = globSync('/proc/[0-9]*/cmdline').map(readIfThere)
+  t.same(
+    left.filter(command => command.includes(home)),
+    [],
+    'no process goes on',
+  )
 })

@@ -34,7 +34,8 @@ export interface CardCalls {
    * - 403: an offer by a caller below maintainer, one that moves money by a token, a card of another conversation by an
    *   editor token, or a card of a turn that may write in folders that the caller may only read
    * - 404: no card with that `requestId`
-   * - 409: the card has a different answer, or its turn ended
+   * - 409: the card has a different answer, its turn ended, or its program shares a home folder with work that lands by
+   *   itself and the caller may not land
    * - 422: the card is of another kind, or an answer names a question that was not asked
    */
   'POST /agent/reply'(input: CardReply): Ok

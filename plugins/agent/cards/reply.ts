@@ -38,6 +38,7 @@ export const reply = async (deps: ReplyDeps, answer: CardReply, { caller, held }
   await assertWorksWith(deps, conversation, requestId, seen)
   for (const kind of new Set([answer.kind, cards.kindOf(requestId)]))
     if (kind && isOffer({ kind })) assertMayDecide(caller, kind)
+  if (cards.conversationOf(requestId) !== undefined) deps.engine.live(conversation.id)?.assertTakes(held === undefined)
   await cards.reply(answer, { by: caller.actor, lands: held === undefined })
 }
 

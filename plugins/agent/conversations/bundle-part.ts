@@ -5,6 +5,7 @@ import { failpoint } from '../../../sdk/node/failpoint.js'
 import { handOverFolder, takeReturned } from '../../../sdk/node/files/moves.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import type { BundlePart } from '../../system/contract.js'
+import { usualBranch } from '../copies/branch-name.js'
 import type { Anchor } from './anchors.js'
 import { agent, type Conversation } from '../contract.js'
 import type { Settled } from './transcripts.js'
@@ -119,7 +120,7 @@ const disarmed = (conversation: Conversation): Conversation => {
   } = conversation
   return {
     ...kept,
-    ...(branch !== undefined && { branch: `agent/${conversation.id}` }),
+    ...(branch !== undefined && { branch: usualBranch(conversation.id) }),
     ...(startIn !== undefined && isPath(startIn) && { startIn }),
     ...(folders?.every(({ path }) => path === '.' || isPath(path)) && { folders }),
     repos: repos

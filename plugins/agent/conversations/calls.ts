@@ -1,4 +1,4 @@
-import type { Handlers, Host } from '../../../sdk/index.js'
+import { refuse, type Handlers, type Host } from '../../../sdk/index.js'
 import { accessToConversation, assertVisible } from '../../../sdk/node/access/conversation-reach.js'
 import { ok } from '../ok.js'
 import type { Engine } from '../turn/engine.js'
@@ -47,6 +47,13 @@ export const conversationCalls = (deps: ConversationCallsDeps): Handlers<Convers
     'agent.lock': ({ id }, { signal }) =>
       locked({ locks, conversations, copies, engine }, conversations.get(id).id, signal),
     'agent.landed': input => ok(landed({ engine, conversations }, input)),
-    'agent.discard': ({ id }) => ok(engine.discard(conversations.get(id).id, () => eraser.erase(id, false))),
+    'agent.discard': ({ id, lastRun }) => {
+      const unchanged = () => lastRun === undefined || (conversations.get(id).lastRun ?? '') === lastRun
+      const erase = async () => {
+        if (!unchanged()) refuse('conflict', `a turn of ${id} ran meanwhile: look at the diff, then discard`)
+        await eraser.erase(id, false)
+      }
+      return ok(engine.discard(conversations.get(id).id, erase))
+    },
   }
 }

@@ -74,6 +74,9 @@ export interface ConversationCalls {
     settled?: RunId
   }): Ok
 
-  /** Discards a conversation: deletes its queue, frames, copy and branch, and keeps its transcript. */
-  'agent.discard'(input: { id: string }): Ok
+  /**
+   * Discards a conversation: deletes its queue, frames, copy and branch, and keeps its transcript. With `lastRun`
+   * (empty: none), only if no run began since.
+   */
+  'agent.discard'(input: { id: string; lastRun?: string }): Ok
 }

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { readJson, readPlain, sweepTemporary, writeAtomic } from '../../../sdk/node/files/files.js'
+import { usualBranch } from './branch-name.js'
 import { ownTip, refsOf } from './gitdir.js'
 import { importObjects, logOf, MalformedBranch, type Import } from './import.js'
 import { branchTip, moveBranch } from './refs.js'
@@ -14,6 +15,8 @@ import type { Tree } from './tree.js'
 interface Known {
   readonly tip: string
   readonly was?: string
+  /** The name of the branch, if it is not the usual one. */
+  readonly branch?: string
 }
 
 const MOST_LOG = 4 * 1024 * 1024
@@ -34,11 +37,27 @@ export class Branches {
     return new Map(Object.entries(await this.#read(id)).map(([repo, { tip }]) => [repo, tip]))
   }
 
-  /** Records the commits at which branches begin. */
-  async begin(id: string, tips: readonly { readonly repo: string; readonly head: string }[]): Promise<void> {
+  /** The name of a conversation's branches: that with which they began, else the usual one. */
+  async name(id: string): Promise<string> {
+    return Object.values(await this.#read(id)).find(({ branch }) => branch !== undefined)?.branch ?? usualBranch(id)
+  }
+
+  /** The commits at which the branch of a repository is the one that the daemon left; none: it made no such branch. */
+  async own(id: string, repo: string): Promise<string[]> {
+    const { tip, was } = (await this.#read(id))[repo] ?? {}
+    return [tip, was].filter(commit => commit !== undefined)
+  }
+
+  /** Records the commits at which branches begin, and their name. */
+  async begin(
+    id: string,
+    tips: readonly { readonly repo: string; readonly head: string }[],
+    branch: string,
+  ): Promise<void> {
+    const named = branch === usualBranch(id) ? {} : { branch }
     await this.#write(id, {
       ...(await this.#read(id)),
-      ...Object.fromEntries(tips.map(({ repo, head }) => [repo, { tip: head }])),
+      ...Object.fromEntries(tips.map(({ repo, head }) => [repo, { tip: head, ...named }])),
     })
   }
 
@@ -60,7 +79,7 @@ export class Branches {
 
   /** Refuses a branch that something other than its conversation has moved in the repository. */
   async check(id: string, repo: string, common: string): Promise<void> {
-    const branch = `agent/${id}`
+    const branch = await this.name(id)
     const here = await branchTip(common, branch)
     const known = (await this.#read(id))[repo]
     if (here !== undefined && isForeign(here, known)) refuse('conflict', movedAway(repo, branch, known!.tip, here))
@@ -101,7 +120,7 @@ export class Branches {
         [here, main?.head].filter(commit => commit !== undefined),
       )
       const log = logOf(readPlain(join(gitdir, 'logs/refs/heads', branch), MOST_LOG) ?? '', here, tip, ids)
-      await this.#write(id, { ...(await this.#read(id)), [repo]: { tip, ...(here && { was: here }) } })
+      await this.#write(id, { ...(await this.#read(id)), [repo]: { ...named(known), tip, ...(here && { was: here }) } })
       failpoint('agent.import.noted')
       const moved = await moveBranch(common, branch, { from: here, to: tip, log })
       failpoint('agent.import.moved')
@@ -139,6 +158,8 @@ export class Branches {
     return join(this.#folder, `${id}.json`)
   }
 }
+
+const named = (known: Known | undefined): Pick<Known, 'branch'> => (known?.branch ? { branch: known.branch } : {})
 
 const isForeign = (here: string, known: Known | undefined): boolean =>
   known !== undefined && here !== known.tip && here !== known.was

@@ -27,7 +27,7 @@ export const copyCalls = (
     const { branch, repos } = conversations.get(id)
     if (!branch) return { tips: [], repos: [] }
     const tips = await copies.commitRest(id, repos)
-    return { tips, repos: await copies.resolve(id, conversations.get(id).repos) }
+    return { tips, repos: await copies.resolve(id, conversations.get(id).repos), branch }
   },
   'checkouts.sync': async ({ id }) => {
     const { branch, repos } = conversations.get(id)

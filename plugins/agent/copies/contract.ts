@@ -80,6 +80,7 @@ export interface CopyCalls {
   'checkouts.commitRest'(input: { id: string }): {
     tips: { repo: string; tip: string; large?: LargeFile[]; out?: string }[]
     repos: CheckoutRepo[]
+    branch?: string
   }
 
   /**

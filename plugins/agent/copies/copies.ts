@@ -1,5 +1,5 @@
 import { mkdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { refuse, type Log, ignored } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { isTemporary, sweepOld, sweepTemporary } from '../../../sdk/node/files/files.js'
@@ -8,14 +8,15 @@ import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { CheckoutRepo, CopyRepo, CopyStart, TreeContent } from '../contract.js'
 import { dependenciesOf, mountable, share } from './dependencies.js'
 import { RepositoryScan } from '../../../sdk/node/repositories/repository-scan.js'
+import { freeBranch } from './branch-name.js'
 import { Branches } from './branches.js'
 import { treeContentOf } from './content.js'
 import { branchHeads, CopyWork } from './copy-work.js'
 import { dropEntries, sweepEntries } from './earlier.js'
-import { dropBranch, parkBranch, unparkBranch } from './refs.js'
-import { below, pathOf } from '../../../sdk/node/repositories/main-repository.js'
+import { branchTip, dropBranch, parkBranch, unparkBranch } from './refs.js'
+import { below, type MainRepository, pathOf } from '../../../sdk/node/repositories/main-repository.js'
 import { besideRepositories, exists, sweepObjects, isWhole } from './repositories.js'
-import { CopyStore, type CopyRecord, type CopyStoreOptions, type TurnWall } from './copy-store.js'
+import { branchIn, CopyStore, type CopyRecord, type CopyStoreOptions, type TurnWall } from './copy-store.js'
 import { WarmCopy } from './warm-copy.js'
 import { checkpointOf, type Checkpoint, type Opened, type SyncedCopy, type Tip } from './states.js'
 import { Trash } from './trash.js'
@@ -128,9 +129,9 @@ export class Copies {
       if (made && known.length > 0 && (await isWhole(dir, made.repos))) {
         await this.#sweepGitdirs(id, made)
         await this.#work.recover(id, made)
-        return { repos: known.map(repo => ({ ...repo })) }
+        return { repos: known.map(repo => ({ ...repo })), branch: branchIn(id, made) }
       }
-      return known.length > 0 ? { repos: await this.#rebuild(id, known) } : this.#begin(id, starts)
+      return known.length > 0 ? this.#rebuild(id, known) : this.#begin(id, starts)
     })
   }
 
@@ -191,6 +192,7 @@ export class Copies {
       await this.#work.dropMarks(id)
       // A copy whose creation was interrupted is recorded only with its branches.
       const names = new Set([...repos.map(({ repo }) => repo), ...(await this.#branches.left(id)).keys()])
+      const branch = await this.#branches.name(id)
       await Promise.all(
         [...names].map(async repo => {
           const common = await this.#common(made, repo)
@@ -198,7 +200,7 @@ export class Copies {
           const forgotten = this.#locks
             .with(common, () => dropEntries(common, join(dir, pathOf(repo))))
             .then(() => failpoint('agent.copy.dropped'))
-          await Promise.all([forgotten, dropBranch(common, `agent/${id}`)])
+          await Promise.all([forgotten, dropBranch(common, branch, await this.#own(id, repo, branch, made))])
         }),
       )
       await this.#trash.dropGitdirs(made?.repos ?? [])
@@ -221,13 +223,14 @@ export class Copies {
       await this.#store.unfinish(id)
       failpoint('agent.copy.retiring')
       const place = await this.#trash.put(dir)
+      const branch = await this.#branches.name(id)
       failpoint('agent.copy.away')
       for (const { repo } of repos) {
         const common = await this.#common(made, repo)
         if (!common) continue
         await this.#locks.with(common, () => dropEntries(common, join(dir, pathOf(repo))))
         failpoint('agent.copy.detached')
-        await parkBranch(common, `agent/${id}`)
+        await parkBranch(common, branch, await this.#branches.own(id, repo))
       }
       await this.#trash.dropGitdirs(made?.repos ?? [])
       if (place) this.#trash.delete(place)
@@ -253,7 +256,7 @@ export class Copies {
       this.#store.sweep(),
       this.#branches.sweep(),
       sweepTemporary(this.#work.marks),
-      ...repositories.map(({ common }) => sweepOld(join(common, 'refs/heads/agent'), isLock, this.#since)),
+      this.#sweepRefLocks(repositories),
       ...repositories.map(({ common }) => sweepEntries(common, this.#store)),
     ])
     const known = new Set([...(await this.#store.ids()), ...(await this.#branches.ids())])
@@ -305,17 +308,37 @@ export class Copies {
       if (gitdir === undefined) continue
       await Promise.all([
         sweepObjects(gitdir, this.#since),
-        ...['', 'refs/heads/agent'].map(part =>
+        ...['', dirname(`refs/heads/${branchIn(id, made ?? {})}`)].map(part =>
           sweepOld(join(gitdir, part), name => isTemporary(name) || isLock(name), this.#since),
         ),
       ])
     }
   }
 
+  /** Removes the locks that a killed daemon left of branches of its own; others may hold theirs. */
+  async #sweepRefLocks(repositories: readonly MainRepository[]): Promise<void> {
+    const names = await Promise.all((await this.#branches.ids()).map(id => this.#branches.name(id)))
+    const locks = new Set(names.map(name => `${basename(name)}.lock`))
+    for (const folder of new Set(names.map(name => dirname(name))))
+      await Promise.all(
+        repositories.map(({ common }) =>
+          sweepOld(join(common, 'refs/heads', folder), name => locks.has(name), this.#since),
+        ),
+      )
+  }
+
   /** Runs work while nothing else works in the copy. */
   #locked<T>(id: string, work: () => Promise<T>): Promise<T> {
     this.dir(id)
     return this.#locks.with(id, work)
+  }
+
+  /** The commits at which a branch is that of a conversation; a copy of an earlier version has no record of them. */
+  async #own(id: string, repo: string, branch: string, made: CopyRecord | undefined): Promise<string[]> {
+    const own = await this.#branches.own(id, repo)
+    const earlier = own.length === 0 ? made?.repos.find(each => each.repo === repo) : undefined
+    const tip = earlier && (await branchTip(earlier.common, branch))
+    return tip === undefined ? own : [tip]
   }
 
   /** The git dir of one of a copy's repositories; for an incomplete copy, that of the workspace's repository. */
@@ -334,41 +357,62 @@ export class Copies {
     await this.#clear(id)
     const shared = dependenciesOf(this.#scan, sources, seen)
     shared.catch(ignored('the caller that awaits it gets the failure'))
+    const branch = await this.#newBranch(id, sources)
     // Recorded before the branch is created: the next start removes branches whose record has no conversation.
-    await this.#branches.begin(id, sources)
-    const made = (await this.#warm.adopt(id, sources)) ?? { repos: [], shown: [] }
-    if (made.repos.length === 0) for (const source of sources) await this.#store.add(made, id, source, `agent/${id}`)
+    await this.#branches.begin(id, sources, branch)
+    const made = (await this.#warm.adopt(id, branch, sources)) ?? { repos: [], shown: [], branch }
+    if (made.repos.length === 0)
+      for (const source of sources)
+        await this.#store.add(made, id, source, { name: branch, own: await this.#branches.own(id, source.repo) })
     made.shown = await share(this.dir(id), await shared)
     await this.#store.finish(id, made)
     const repos = sources.map(({ repo, head }) => {
       const { base = head, pinned } = starts.find(start => start.repo === repo) ?? {}
       return { repo, base, ...(pinned && { pinned }) }
     })
-    return { repos, checkpoint: checkpointOf(sources.map(({ repo, head }) => ({ repo, tip: head }))) }
+    return { repos, branch, checkpoint: checkpointOf(sources.map(({ repo, head }) => ({ repo, tip: head }))) }
+  }
+
+  /**
+   * The name of a new conversation's branches. Those that an interrupted creation left are recorded: they are removed
+   * first, unless somebody moved them.
+   */
+  async #newBranch(id: string, sources: readonly MainRepository[]): Promise<string> {
+    const left = await this.#branches.name(id)
+    for (const { repo, common } of sources) {
+      const own = await this.#branches.own(id, repo)
+      if (own.length > 0) await this.#locks.with(common, () => dropBranch(common, left, own))
+    }
+    return freeBranch(
+      id,
+      sources.map(({ common }) => common),
+    )
   }
 
   /** Recreates a copy from its branches; a repository without its branch starts over. */
-  async #rebuild(id: string, known: readonly CopyRepo[]): Promise<CopyRepo[]> {
+  async #rebuild(id: string, known: readonly CopyRepo[]): Promise<Opened> {
     const seen = await this.#scan.now()
     const named = await Promise.all(known.map(({ repo }) => this.#scan.at(repo)))
     const sources = named.filter(source => source !== undefined)
     if (sources.length === 0) noRepository()
     await this.#work.save(id)
     await this.#clear(id)
-    const made: CopyRecord = { repos: [], shown: [] }
+    const branch = await this.#branches.name(id)
+    const made: CopyRecord = { repos: [], shown: [], branch }
     const repos: CopyRepo[] = []
     for (const source of sources) {
-      await this.#locks.with(source.common, () => unparkBranch(source.common, `agent/${id}`))
+      await this.#locks.with(source.common, () => unparkBranch(source.common, branch))
       await this.#branches.check(id, source.repo, source.common)
-      const kept = await this.#store.add(made, id, source, `agent/${id}`, true)
+      const own = await this.#branches.own(id, source.repo)
+      const kept = await this.#store.add(made, id, source, { name: branch, own, rebuild: true })
       repos.push(
         kept ? { ...known.find(({ repo }) => repo === source.repo)! } : { repo: source.repo, base: source.head },
       )
     }
     made.shown = await share(this.dir(id), await dependenciesOf(this.#scan, sources, seen))
-    await this.#branches.begin(id, await branchHeads(made, id))
+    await this.#branches.begin(id, await branchHeads(made, id), branch)
     await this.#store.finish(id, made)
-    return repos
+    return { repos, branch }
   }
 
   /** Removes whatever is in the place of a copy. */

@@ -9,7 +9,8 @@ import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { WallNetwork, WallSpec } from '../../../sdk/node/wall/wall.js'
 import { GIVEN_REFS } from './gitdir.js'
 import { below, pathOf, type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
-import { addTree, patternOf, type TreeEntry } from './repositories.js'
+import { usualBranch } from './branch-name.js'
+import { addTree, patternOf, type OwnBranch, type TreeEntry } from './repositories.js'
 import { fillTree, type Tree } from './tree.js'
 
 /** The stored record of a complete copy; a copy without it is incomplete. */
@@ -17,7 +18,12 @@ export interface CopyRecord {
   repos: (TreeEntry & { head: string })[]
   /** Dependency folders shown inside, as paths from the workspace root. */
   shown: string[]
+  /** Its branch, if that is not the usual one. */
+  branch?: string
 }
+
+/** The branch of a copy. */
+export const branchIn = (id: string, { branch }: Pick<CopyRecord, 'branch'>): string => branch ?? usualBranch(id)
 
 /** The wall of a turn. */
 export type TurnWall = Omit<WallSpec, 'cwd' | 'env'>
@@ -115,17 +121,11 @@ export class CopyStore {
   }
 
   /** Adds a filled tree to a new copy; returns whether its branch existed and was kept. */
-  async add(
-    made: CopyRecord,
-    id: string,
-    source: MainRepository,
-    branch?: string,
-    rebuild?: boolean,
-  ): Promise<boolean> {
+  async add(made: CopyRecord, id: string, source: MainRepository, branch?: OwnBranch): Promise<boolean> {
     const { repo, common, head } = source
     const copy = join(this.place(id), pathOf(repo))
     const gitdir = await this.newGitdir()
-    const kept = await this.#locks.with(common, () => addTree(source, copy, gitdir, branch, rebuild))
+    const kept = await this.#locks.with(common, () => addTree(source, copy, gitdir, branch))
     made.repos.push({ repo, common, gitdir, head })
     failpoint('agent.copy.added')
     // A nested tree is filled into the folder that its parent's branch has for it.
@@ -134,15 +134,16 @@ export class CopyStore {
   }
 
   /** One working tree of a copy. */
-  tree(id: string, { repos, shown }: CopyRecord, repo: string): Tree {
+  tree(id: string, made: CopyRecord, repo: string): Tree {
+    const { repos } = made
     if (!repos.some(each => each.repo === repo)) refuse('not-found', `the private copy has no repository ${repo}`)
     const { workspace } = this.#options
     return {
       repo,
-      branch: `agent/${id}`,
+      branch: branchIn(id, made),
       workspace,
-      wall: this.wall(id, { repos, shown }),
-      foreign: foreignTo(repo, { repos, shown }),
+      wall: this.wall(id, made),
+      foreign: foreignTo(repo, made),
     }
   }
 
@@ -182,5 +183,5 @@ const foreignTo = (repo: string, { repos, shown }: CopyRecord): string[] => {
 export const keeping = async (made: CopyRecord, keeps: (entry: TreeEntry) => Promise<boolean>): Promise<CopyRecord> => {
   const kept = await Promise.all(made.repos.map(keeps))
   const others = made.repos.flatMap(({ repo }, at) => (kept[at] ? [] : [pathOf(repo)]))
-  return { repos: made.repos.filter((_, at) => kept[at]), shown: [...made.shown, ...others] }
+  return { ...made, repos: made.repos.filter((_, at) => kept[at]), shown: [...made.shown, ...others] }
 }

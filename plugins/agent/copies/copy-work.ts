@@ -7,7 +7,7 @@ import { git, GitFailure } from '../../../sdk/node/programs/git.js'
 import { tooLarge } from '../../../sdk/node/files/large-files.js'
 import type { CheckoutSync, CopyRepo, LargeFile } from '../contract.js'
 import type { Branches } from './branches.js'
-import { keeping, type CopyRecord, type CopyStore } from './copy-store.js'
+import { branchIn, keeping, type CopyRecord, type CopyStore } from './copy-store.js'
 import { isEarlierCopy, renewEarlierCopy } from './earlier.js'
 import { clearOwn, followRefs, ownTip } from './gitdir.js'
 import { branchTip } from './refs.js'
@@ -147,7 +147,7 @@ export class CopyWork {
     const made = await this.#deps.store.made(id)
     if (!made || !isEarlierCopy(made) || !(await exists(this.#deps.store.place(id)))) return made
     const next = await renewEarlierCopy(this.#deps.store, id, made)
-    await this.#deps.branches.begin(id, await branchHeads(next, id))
+    await this.#deps.branches.begin(id, await branchHeads(next, id), branchIn(id, next))
     return next
   }
 
@@ -163,8 +163,8 @@ export class CopyWork {
   /** Undoes interrupted work of a killed daemon in a complete copy. */
   async recover(id: string, made: CopyRecord): Promise<void> {
     for (const { gitdir } of made.repos) {
-      await clearOwn(gitdir, `agent/${id}`)
-      await dropLocks(gitdir, `agent/${id}`)
+      await clearOwn(gitdir, branchIn(id, made))
+      await dropLocks(gitdir, branchIn(id, made))
     }
     await this.#undoRebases(id, made)
   }
@@ -211,7 +211,7 @@ export class CopyWork {
    */
   async #usable(id: string): Promise<CopyRecord> {
     const made = await keeping(await this.need(id), ({ common }) => exists(common))
-    for (const { gitdir } of made.repos) await clearOwn(gitdir, `agent/${id}`)
+    for (const { gitdir } of made.repos) await clearOwn(gitdir, branchIn(id, made))
     if (!(await isWhole(this.#deps.store.place(id), made.repos))) {
       return refuse(
         'conflict',
@@ -249,7 +249,7 @@ export class CopyWork {
       const mark = this.#mark(id, repo)
       const tip = await readFile(mark, 'utf8').catch(() => undefined)
       if (tip === undefined) continue
-      await Promise.all([dropLocks(gitdir, `agent/${id}`), dropRebase(gitdir)])
+      await Promise.all([dropLocks(gitdir, branchIn(id, made)), dropRebase(gitdir)])
       await resetTree(this.#deps.store.tree(id, made, repo), tip)
       await rm(mark, { force: true })
     }
@@ -273,9 +273,12 @@ const standsFor =
     each.repo === repo
 
 /** The commits of the branches of a copy in their repositories. */
-export const branchHeads = async ({ repos }: CopyRecord, id: string): Promise<{ repo: string; head: string }[]> =>
+export const branchHeads = async (made: CopyRecord, id: string): Promise<{ repo: string; head: string }[]> =>
   Promise.all(
-    repos.map(async ({ repo, common, head }) => ({ repo, head: (await branchTip(common, `agent/${id}`)) ?? head })),
+    made.repos.map(async ({ repo, common, head }) => ({
+      repo,
+      head: (await branchTip(common, branchIn(id, made))) ?? head,
+    })),
   )
 
 /** Whether a repository has a tree in a copy. */

@@ -3,6 +3,7 @@ import { dirname, join } from 'node:path'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { copyPlain, readPlain } from '../../../sdk/node/files/files.js'
 import { contains } from '../../../sdk/node/files/paths.js'
+import { usualBranch } from './branch-name.js'
 import { createGitdir } from './gitdir.js'
 import { branchTip } from './refs.js'
 import type { CopyRecord, CopyStore } from './copy-store.js'
@@ -28,7 +29,7 @@ export const isEarlierCopy = ({ repos }: CopyRecord): boolean => repos.some(isEa
  * Until its record is written the copy is unchanged, and the next use repeats this.
  */
 export const renewEarlierCopy = async (store: CopyStore, id: string, made: CopyRecord): Promise<CopyRecord> => {
-  const branch = `agent/${id}`
+  const branch = usualBranch(id)
   const repos: CopyRecord['repos'] = []
   for (const known of made.repos) {
     const { common, entry }: EarlierEntry = known

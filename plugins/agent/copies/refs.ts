@@ -1,23 +1,35 @@
 import { lstatSync } from 'node:fs'
-import { appendFile, lstat, mkdir, open, rename, rm } from 'node:fs/promises'
+import { appendFile, lstat, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { readPlain } from '../../../sdk/node/files/files.js'
 import { git } from '../../../sdk/node/programs/git.js'
+import { parkedRef } from '../../../sdk/node/repositories/parked-ref.js'
+import { ignored } from '../../../sdk/index.js'
 
 const MOST_PACKED = 16 * 1024 * 1024
 
 const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined
 
-/** Removes anything but plain files from the paths of a branch and its reflog: git would block on a FIFO. */
+/**
+ * Makes room for a branch and its reflog: removes pipes and links, on which git would block or which it would follow,
+ * and folders in which nothing is. A folder with refs of others stays, and git then says that it is in the way.
+ */
 export const clearPlaces = async (common: string, branch: string): Promise<void> => {
   await Promise.all(
     [`refs/heads/${branch}`, `logs/refs/heads/${branch}`].map(async name => {
       const path = join(common, name)
       const found = await lstat(path).catch(() => undefined)
-      if (found && !found.isFile()) await rm(path, { recursive: true, force: true })
+      if (found?.isDirectory()) await removeEmpty(path)
+      else if (found && !found.isFile()) await rm(path, { force: true })
     }),
   )
+}
+
+const removeEmpty = async (folder: string): Promise<void> => {
+  for (const entry of await readdir(folder, { withFileTypes: true }))
+    if (entry.isDirectory()) await removeEmpty(join(folder, entry.name))
+  await rmdir(folder).catch(ignored('refs of others are in it'))
 }
 
 const inRefs = (common: string, args: readonly string[], options: { input?: string; ok?: number[] } = {}) =>
@@ -38,9 +50,11 @@ const commitOf = async (common: string, ref: string): Promise<string | undefined
 const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
 
 /** The commit of a branch, read without git where refs are kept as files; undefined: there is no such branch. */
-export const branchTip = async (common: string, branch: string): Promise<string | undefined> => {
-  const ref = `refs/heads/${branch}`
-  const packed = packedOf(common)
+export const branchTip = (common: string, branch: string): Promise<string | undefined> =>
+  refTip(common, `refs/heads/${branch}`)
+
+const refTip = async (common: string, ref: string): Promise<string | undefined> => {
+  const packed = packedRefs(common)
   if (packed === undefined) return commitOf(common, ref)
   const commit =
     readPlain(join(common, ref))?.trim()
@@ -52,7 +66,7 @@ export const branchTip = async (common: string, branch: string): Promise<string 
 }
 
 /** The text of `packed-refs`, if refs are stored as files and it can be read. */
-const packedOf = (common: string): string | undefined => {
+export const packedRefs = (common: string): string | undefined => {
   if (isThere(join(common, 'reftable'))) return undefined
   const path = join(common, 'packed-refs')
   return isThere(path) ? readPlain(path, MOST_PACKED) : ''
@@ -105,7 +119,7 @@ export const putBranch = async (common: string, branch: string, commit: string):
   const ref = `refs/heads/${branch}`
   await Promise.all([clearPlaces(common, branch), unlock(common, ref)])
   // A packed ref whose name is a parent folder of this one would conflict with it.
-  const free = packedOf(common)?.includes(` ${dirname(ref)}\n`) === false
+  const free = packedRefs(common)?.includes(` ${dirname(ref)}\n`) === false
   if (free && (await locked(common, ref, (path, lock) => rename(lock, path), `${commit}\n`))) return
   await changeRefs(common, [`update ${ref} ${commit}`])
 }
@@ -122,7 +136,7 @@ export interface BranchMove {
 export const moveBranch = async (common: string, branch: string, { from, to, log }: BranchMove): Promise<boolean> => {
   const ref = `refs/heads/${branch}`
   await Promise.all([clearPlaces(common, branch), unlock(common, ref)])
-  const free = packedOf(common)?.includes(` ${dirname(ref)}\n`) === false
+  const free = packedRefs(common)?.includes(` ${dirname(ref)}\n`) === false
   let stands = true
   const moved =
     free
@@ -150,19 +164,22 @@ const appendLog = async (path: string, log: string): Promise<void> => {
   await appendFile(path, log)
 }
 
-const parkedOf = (branch: string): string => `refs/sandbox/parked/${branch.replace(/^agent\//, '')}`
-
-/** Deletes a branch, parked or not; succeeds if it does not exist. */
-export const dropBranch = async (common: string, branch: string): Promise<void> => {
+/**
+ * Deletes a branch, parked or not, if it is at one of these commits; succeeds if it does not exist. One that somebody
+ * else moved, or that is another's, stays.
+ */
+export const dropBranch = async (common: string, branch: string, own: readonly string[]): Promise<void> => {
   await clearPlaces(common, branch)
-  const packed = packedOf(common)
+  const packed = packedRefs(common)
   const left: string[] = []
-  for (const ref of [`refs/heads/${branch}`, parkedOf(branch)]) {
+  for (const ref of [`refs/heads/${branch}`, parkedRef(branch)]) {
     // A kill can leave only the lock of a branch, which would prevent its creation.
     await unlock(common, ref)
     const inPack = packed?.includes(ref) ?? true
     // Only existing refs: git leaves empty folders when it deletes a missing ref.
     if (!inPack && !isThere(join(common, ref))) continue
+    const tip = await refTip(common, ref)
+    if (tip !== undefined && !own.includes(tip)) continue
     if (inPack || !(await locked(common, ref, path => forget(common, ref, path)))) left.push(ref)
   }
   // One at a time: a ref that git cannot read must not prevent the deletion of the other.
@@ -181,15 +198,16 @@ const moveRef = async (common: string, from: string, to: string): Promise<void> 
   await changeRefs(common, [`update ${to} ${commit}`, `delete ${from}`])
 }
 
-/** Moves a branch to a ref that lists of branches do not show. */
-export const parkBranch = async (common: string, branch: string): Promise<void> => {
+/** Moves a branch that is at one of these commits to a ref that lists of branches do not show. */
+export const parkBranch = async (common: string, branch: string, own: readonly string[]): Promise<void> => {
   await clearPlaces(common, branch)
-  await moveRef(common, `refs/heads/${branch}`, parkedOf(branch))
+  const tip = await branchTip(common, branch)
+  if (tip === undefined || own.includes(tip)) await moveRef(common, `refs/heads/${branch}`, parkedRef(branch))
 }
 
 /** Puts a parked branch back; a branch that was never parked, or is back already, stays as it is. */
 export const unparkBranch = async (common: string, branch: string): Promise<void> => {
   const ref = `refs/heads/${branch}`
   await clearPlaces(common, branch)
-  if ((await commitOf(common, ref)) === undefined) await moveRef(common, parkedOf(branch), ref)
+  if ((await commitOf(common, ref)) === undefined) await moveRef(common, parkedRef(branch), ref)
 }

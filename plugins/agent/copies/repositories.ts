@@ -2,7 +2,8 @@ import { lstat, mkdir, readdir, realpath, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { readPlain, sweepOld, writeAtomic } from '../../../sdk/node/files/files.js'
-import { git } from '../../../sdk/node/programs/git.js'
+import { refuse } from '../../../sdk/index.js'
+import { git, GitFailure } from '../../../sdk/node/programs/git.js'
 import { pathOf, type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
 import { followRefs, createGitdir, writeOwnRef } from './gitdir.js'
 import { branchTip, clearPlaces, dropBranch, putBranch } from './refs.js'
@@ -97,8 +98,18 @@ export const besideRepositories = async (dir: string, repos: readonly string[], 
 export const point = (copy: string, gitdir: string): Promise<void> =>
   writeAtomic(join(copy, '.git'), `gitdir: ${gitdir}\n`, { mode: 0o644 })
 
+/** The branch of a new tree. */
+export interface OwnBranch {
+  readonly name: string
+  /** The commits at which a branch of this name is that of the conversation. */
+  readonly own: readonly string[]
+  /** A branch that exists is kept. */
+  readonly rebuild?: true
+}
+
 /**
- * Adds an empty tree on a branch, or on none, with a git dir of its own; with `rebuild` a branch that exists is kept.
+ * Adds an empty tree on a branch, or on none, with a git dir of its own; returns whether the branch was there and was
+ * kept.
  *
  * Only writes files: no program of the repository runs.
  */
@@ -106,21 +117,29 @@ export const addTree = async (
   source: MainRepository,
   copy: string,
   gitdir: string,
-  branch?: string,
-  rebuild = false,
+  branch?: OwnBranch,
 ): Promise<boolean> => {
   const { common, head } = source
-  if (branch) await clearPlaces(common, branch)
-  const kept = branch && rebuild ? await branchTip(common, branch) : undefined
-  if (branch && kept === undefined) {
-    await dropBranch(common, branch)
-    await putBranch(common, branch, head)
-  }
+  if (branch) await clearPlaces(common, branch.name)
+  const kept = branch?.rebuild ? await branchTip(common, branch.name) : undefined
+  if (branch && kept === undefined) await beginBranch(source, branch)
   await mkdir(copy, { recursive: true })
-  await createGitdir(gitdir, common, { commit: kept ?? head, ...(branch && { branch }) })
+  await createGitdir(gitdir, common, { commit: kept ?? head, ...(branch && { branch: branch.name }) })
   await point(copy, gitdir)
   failpoint('agent.copy.registered')
   return kept !== undefined
+}
+
+/** Puts a branch of a conversation on the head of its repository; refuses a name that others have taken meanwhile. */
+const beginBranch = async ({ repo, common, head }: MainRepository, { name, own }: OwnBranch): Promise<void> => {
+  await dropBranch(common, name, own)
+  const there = await branchTip(common, name)
+  if (there !== undefined)
+    refuse('conflict', `${repo} has a branch ${name} that this conversation did not make: rename it, then try again`)
+  await putBranch(common, name, head).catch(error => {
+    if (!(error instanceof GitFailure)) throw error
+    refuse('conflict', `${repo} has no room for the branch ${name}: ${error.message}`)
+  })
 }
 
 /** Where a tree's HEAD points: a branch, or a commit of its own. */

@@ -30,6 +30,7 @@ export interface Checkpoint {
 /** A prepared copy. */
 export interface Opened {
   readonly repos: CopyRepo[]
+  readonly branch: string
   /** Its checkpoint if it is new: nothing in it is uncommitted. */
   readonly checkpoint?: Checkpoint
 }

@@ -56,8 +56,11 @@ export class WarmCopy {
     })
   }
 
-  /** Turns the warm copy into a conversation's copy, if it has the same repositories and git can update it. */
-  async adopt(id: string, sources: readonly MainRepository[]): Promise<CopyRecord | undefined> {
+  /**
+   * Turns the warm copy into a conversation's copy on this branch, if it has the same repositories and git can update
+   * it.
+   */
+  async adopt(id: string, branch: string, sources: readonly MainRepository[]): Promise<CopyRecord | undefined> {
     const { locks, store, failed } = this.#deps
     if (this.#making) return undefined
     return locks.with(WARM, async () => {
@@ -69,10 +72,11 @@ export class WarmCopy {
       failpoint('agent.warm.moved')
       await Promise.all(
         sources.map(async (source, at) => {
-          await attachTree(source, made.repos[at]!.gitdir, `agent/${id}`)
+          await attachTree(source, made.repos[at]!.gitdir, branch)
           failpoint('agent.warm.attached')
         }),
       )
+      made.branch = branch
       try {
         await this.#move(id, made, sources)
         return made

@@ -1,14 +1,26 @@
 import type { Handlers } from '../../../sdk/index.js'
-import type { ConversationNetworks } from '../turn/environment/networks.js'
+import { WORK, type ConversationNetworks } from '../turn/environment/networks.js'
 import type { NetworkCalls } from './contract.js'
+
+/** What the network of programs without a conversation is called where conversations are expected. */
+const SHOWN = 'programs-without-a-conversation'
 
 /** Serves the networks of conversations to the group that shows their servers. */
 export const networkCalls = (networks: ConversationNetworks): Handlers<NetworkCalls> => ({
   'networks.listening': async () => ({
     networks: (await networks.listening())
       // The network in which a warm copy is made belongs to no conversation.
-      .filter(({ id }) => !id.startsWith('.'))
-      .map(({ id, sockets }) => ({ conversationId: id, sockets: [...sockets] })),
+      .filter(({ id }) => !id.startsWith('.') || id === WORK)
+      .map(({ id, sockets }) => ({ conversationId: id === WORK ? SHOWN : id, sockets: [...sockets] })),
   }),
-  'networks.relay': async ({ conversationId, ...server }) => ({ path: await networks.relay(conversationId, server) }),
+  'networks.relay': async ({ conversationId: id, ...server }) => ({
+    path: await networks.relay(id === SHOWN ? WORK : id, server),
+  }),
+  'networks.work': async () => {
+    const entered = await networks.work()
+    if (!entered) return {}
+    const { command, env, ...rest } = entered
+    const [program, ...args] = command
+    return { network: { program, args, env: { ...env }, ...rest } }
+  },
 })

@@ -14,6 +14,17 @@ export interface NetworkSockets {
   sockets: NetworkSocket[]
 }
 
+/** How a program is started in a network. */
+export interface WorkNetwork {
+  /** The program that starts a command in it; the command follows its arguments. */
+  program: string
+  args: string[]
+  env: { [name: string]: string }
+  inUserNamespace: boolean
+  resolver?: string
+  authorities?: string
+}
+
 /** The networks of conversations. */
 export interface NetworkCalls {
   /** The sockets on which programs listen in networks of conversations, without those that the daemon placed there. */
@@ -29,4 +40,10 @@ export interface NetworkCalls {
     port: number & tags.Type<'uint32'>
     inodes: string[]
   }): { path: string }
+
+  /**
+   * The network of programs that run for no conversation: absent as long as nobody below maintainer may start turns,
+   * and where the settings share the machine's. It follows the settings of conversations.
+   */
+  'networks.work'(): { network?: WorkNetwork }
 }

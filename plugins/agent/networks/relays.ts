@@ -74,7 +74,7 @@ export class Relays {
       if (sockets.size >= MOST_CONNECTIONS) return void near.destroy()
       sockets.add(near.once('close', () => sockets.delete(near)))
       this.#reach(id, known).then(
-        far => (far && !near.destroyed ? splice(near, far, 0) : void (near.destroy(), far?.destroy())),
+        far => (far && !near.destroyed ? splice(near, far, { idleMs: 0 }) : void (near.destroy(), far?.destroy())),
         () => near.destroy(),
       )
     })

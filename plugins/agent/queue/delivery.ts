@@ -27,6 +27,7 @@ import { MOST_WAITING, answerOf, shownMessages, type Queue } from './queue.js'
 import type { RunMessage } from '../turn/run-entry.js'
 import { limitsOfTurn, type ViewOf } from '../conversations/access-view.js'
 import type { Transcripts } from '../conversations/transcripts.js'
+import { usualBranch } from '../copies/branch-name.js'
 import type { Turn } from '../turn/turn.js'
 import { assertAccount } from '../turn/named-account.js'
 import { differs, optionsOf } from '../turn/options.js'
@@ -240,7 +241,8 @@ export class MessageDelivery {
       ...(input.startIn && { startIn: input.startIn }),
       ...(input.origin && { origin: { ...input.origin } }),
       ...(forkOf && { forkedFrom: { conversationId: forkOf.conversationId, index: forkOf.keep, files: forkOf.files } }),
-      ...(isolates(input) && { branch: `agent/${conversationId}` }),
+      // The usual name: its first turn gives it another where this one is taken.
+      ...(isolates(input) && { branch: usualBranch(conversationId) }),
       repos: [],
       ...(folders && { folders: folders.map(folder => ({ ...folder })) }),
       ...(lands && begins.lands && { landsAlone: true }),
@@ -310,14 +312,19 @@ export class MessageDelivery {
   }
 
   /** Why a message must wait for the running turn; undefined if it can be sent into it. */
-  #why(turn: Turn, { conversationId, input }: RunMessage): QueuedWhy | undefined {
+  #why(turn: Turn, { conversationId, input, lands }: RunMessage): QueuedWhy | undefined {
     const { queue, providers, conversations } = this.#deps
     if (turn.stopping) return 'stopping'
     if (turn.state === 'parked') return 'parked'
     if (input.errand) return 'errand'
     const { provider, harness, model, permissionMode, effort, thinking, fast } = turn.entry.fields
     const adapter = providers.get(provider)
-    if (turn.checking || !adapter.abilities(harness).words || Buffer.byteLength(input.prompt) > SAID_BYTES)
+    if (
+      turn.checking
+      || (turn.sharesHome && !lands)
+      || !adapter.abilities(harness).words
+      || Buffer.byteLength(input.prompt) > SAID_BYTES
+    )
       return 'no-mid-turn-words'
     const { actsAs, autoLand = false } = conversations.get(conversationId)
     const running = {

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { Refusal, type Host } from '../../../sdk/index.js'
+import type { Hidden } from '../../../sdk/node/access/mask-forms.js'
 import { Masker } from '../../../sdk/node/access/masker.js'
 import { isBoundTo, type BoundTarget, type BoundTraffic } from '../../../sdk/node/network/bound-traffic.js'
 import { written, type Target } from '../../../sdk/node/network/policy.js'
@@ -25,6 +26,13 @@ export interface BoundValuesDeps {
 
 interface Placeholder extends BoundSecret {
   readonly lane: SecretLane
+}
+
+/** A value as the proxy reads it in bodies: in bytes, one a character, of each coding that answers have. */
+const inBytes = (name: string, value: string): Hidden[] => {
+  const wide = Buffer.from(value, 'utf16le')
+  const codings = [Buffer.from(value), wide, Buffer.from(wide).swap16()]
+  return [{ name, value }, ...codings.map(bytes => ({ name, value: bytes.toString('latin1') }))]
 }
 
 interface Masked {
@@ -76,13 +84,7 @@ export class TurnPlaceholders implements BoundTraffic {
     const key = `${revision} ${[...names].join(' ')}`
     const known = this.#maskers.get(host)
     if (known?.key === key) return known.masker
-    // The proxy reads bodies as bytes, one a character.
-    const hidden = values
-      .filter(({ name }) => names.has(name))
-      .flatMap(({ name, value }) => [
-        { name, value },
-        { name, value: Buffer.from(value).toString('latin1') },
-      ])
+    const hidden = values.filter(({ name }) => names.has(name)).flatMap(({ name, value }) => inBytes(name, value))
     const masker = new Masker(hidden)
     this.#maskers.set(host, { key, masker })
     return masker
@@ -94,7 +96,6 @@ export class TurnPlaceholders implements BoundTraffic {
 
   async #whyNot({ hosts }: Placeholder, to: BoundTarget): Promise<string | undefined> {
     if (!isBoundTo(hosts, to.host)) return `it is bound to ${hosts.slice(0, 5).join(', ')}`
-    if (to.other !== undefined) return `the request asks that server for ${to.other}`
     if (to.secure || (await this.#deps.named(to))) return undefined
     return 'it goes there only over TLS, and without it only to hosts that networkAllow names'
   }

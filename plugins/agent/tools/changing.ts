@@ -1,31 +1,32 @@
 import { lstat, rename, rmdir, unlink } from 'node:fs/promises'
 import { refuse } from '../../../sdk/index.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
-import { change, textContent, textOf } from './content.js'
+import { change, textContent } from './content.js'
+import { appended, bytesIn, fileFormOf, rewritten } from './file-form.js'
 import { editedLines } from './line-hashes.js'
+import { replaced } from './replaced.js'
 import { done, tool } from './tool.js'
 import { at, isThere, readFound, replace } from './tree.js'
 
 const onPath = ({ path }: { readonly path: string }) => ({ target: path, path, locations: [{ path }] })
 
-/** Writes a whole file and creates missing folders. */
+/** Writes a whole file and creates missing folders; a file that was there keeps its line ends and byte order mark. */
 export const writeFile = tool('Write', {
   category: 'edit',
   describe: onPath,
   run: async ({ path, content }, tree) => {
-    const { before, after } = await replace(tree, path, () => Buffer.from(content))
+    const { before, after } = await replace(tree, path, bytes => rewritten(content, bytes))
     return done(`${before ? 'replaced' : 'made'} ${path}, ${after.length} bytes`, change(path, before, after))
   },
 })
 
-/** Appends to a file, or creates it. */
+/** Appends to a text file, with its line ends, or creates it. */
 export const appendFile = tool('Append', {
   category: 'edit',
   describe: onPath,
   run: async ({ path, content }, tree) => {
-    const added = Buffer.from(content)
-    const { before, after } = await replace(tree, path, bytes => (bytes ? Buffer.concat([bytes, added]) : added))
-    return done(`added ${added.length} bytes to ${path}`, change(path, before, after))
+    const { before, after } = await replace(tree, path, bytes => appended(content, bytes, path))
+    return done(`added ${after.length - (before?.length ?? 0)} bytes to ${path}`, change(path, before, after))
   },
 })
 
@@ -42,10 +43,15 @@ export const editFile = tool('Edit', {
   },
   run: async ({ path, old, from, to, after: behind, new: next, all }, tree) => {
     let lines = ''
+    let found = ''
     const { before, after } = await replace(tree, path, bytes => {
       if (!bytes) return refuse('not-found', `nothing in the workspace is named ${path}`)
-      const text = textOf(bytes) ?? refuse('unprocessable', `${path} is binary and cannot be edited`)
-      if (old !== undefined) return Buffer.from(replaced(text, path, { old, next, all: all ?? false }))
+      const { text, form } = fileFormOf(bytes, path)
+      if (old !== undefined) {
+        const edited = replaced(text, path, { old, next, all: all ?? false }, form)
+        found = edited.found === undefined ? '' : `; the text was found ${edited.found}`
+        return bytesIn(edited.text, form)
+      }
       const edited = editedLines(text, path, {
         ...(from !== undefined && { from }),
         ...(to !== undefined && { to }),
@@ -53,25 +59,12 @@ export const editFile = tool('Edit', {
         new: next,
       })
       lines = edited.shown
-      return Buffer.from(edited.after)
+      return bytesIn(edited.after, form)
     })
-    const said = lines === '' ? `changed ${path}` : `changed ${path}, which has there now:\n${lines}`
+    const said = lines === '' ? `changed ${path}${found}` : `changed ${path}, which has there now:\n${lines}`
     return done(said, change(path, before, after))
   },
 })
-
-const replaced = (
-  text: string,
-  path: string,
-  { old, next, all }: { readonly old: string; readonly next: string; readonly all: boolean },
-): string => {
-  const parts = text.split(old)
-  const times = parts.length - 1
-  const advice = times === 0 ? 'read the file again and copy the text exactly' : 'include more text around it'
-  const wrong = times === 0 || (times > 1 && !all)
-  if (wrong) refuse('unprocessable', `${path} holds the text to replace ${times} times, not once; ${advice}`)
-  return parts.join(next)
-}
 
 /** Removes a file, a link or an empty folder. */
 export const deleteFile = tool('Delete', {

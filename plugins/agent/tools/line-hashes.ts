@@ -22,7 +22,7 @@ const linesOf = (text: string): string[] => {
   return lines
 }
 
-const hashOf = (line: string): string => hash('sha256', line.replace(/\r$/, ''), 'hex').slice(0, 4)
+const hashOf = (line: string): string => hash('sha256', line.replace(/^\uFEFF|\r$/g, ''), 'hex').slice(0, 4)
 
 const named = (line: string, number: number): string => `${number}:${hashOf(line)}|${line}`
 

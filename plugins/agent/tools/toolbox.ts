@@ -126,11 +126,13 @@ export const toolbox = (
       return toolsFor(persona, offered)
     },
     walled: async program => {
+      if (program.home !== undefined) listeners.starts?.()
       const env = { ...listeners.env, ...program.env }
       const tree = ownPlace === undefined ? wall : { ...wall, copy: wall.copy && { ...wall.copy, alsoAt: ownPlace } }
       return { ...(await treeCommand(tree, root, cwd, { ...program, env }, listeners.begun)), agentFolders }
     },
     shared: async program => {
+      listeners.starts?.()
       const env = { ...listeners.env, ...program.env }
       const found = await listeners.shared?.({ ...program, env })
       return found && { ...found, tree: { ...found.tree, agentFolders } }

@@ -82,8 +82,9 @@ export interface TurnCalls {
    *
    * - 400: neither text nor attachment, or an attachment that leads out of the workspace or is not there
    * - 404: no such conversation
-   * - 409: nothing runs, the turn is stopping, it may write in folders that the caller may only read, or its provider
-   *   accepts no messages during a turn: use `POST /agent`
+   * - 409: nothing runs, the turn is stopping, it may write in folders that the caller may only read, its provider
+   *   accepts no messages during a turn, or its program shares a home folder with work that lands by itself and the
+   *   caller may not land: use `POST /agent`
    */
   'POST /agent/steer'(input: {
     conversationId: Text

@@ -28,8 +28,11 @@ import { liveTurn } from './live-turn.js'
 import { RunRecord } from './run-record.js'
 import { MessageInbox } from './message-inbox.js'
 import { isLostCard, TurnCards, type CardHost } from './turn-cards.js'
-import { ignored } from '../../../sdk/index.js'
+import { ignored, refuse } from '../../../sdk/index.js'
 
+const NOT_SHARED =
+  'the program of this turn shares its home folder with work that lands by itself, so it takes words and answers only '
+  + 'of people who may land: wait until the turn has ended, or have one of them answer'
 const NO_VALUES = new Masker([])
 
 /** The parts of the host that a turn uses. */
@@ -182,6 +185,17 @@ export class Turn {
     return lands !== true || this.entry.fields.outsiders === true || input.outsideWake !== undefined
   }
 
+  /**
+   * A program runs in a home that other work which lands by itself shares: until the turn has ended it takes no words
+   * of anybody who may not land.
+   */
+  sharesHome = false
+
+  /** Refuses words and answers of somebody who may not land where a program would share them with work that lands. */
+  assertTakes(lands: boolean | undefined): void {
+    if (!lands && this.sharesHome) refuse('conflict', NOT_SHARED)
+  }
+
   /** The content from outside that it has taken in; undefined: none. */
   get outside(): string | undefined {
     return this.entry.fields.outside ?? this.message.input.outsideWake
@@ -247,6 +261,7 @@ export class Turn {
     at,
     lands,
   }: Omit<SaidWords, 'run' | 'messageId'> & { messageId?: string }): Promise<void> {
+    this.assertTakes(lands)
     if (!lands) await this.entry.change({ outsiders: true })
     const known = attachments.length ? { attachments: [...attachments] } : {}
     this.log.push({ kind: 'steer', text, sentAt: at, by, ...(messageId && { messageId }), ...known })

@@ -9,7 +9,7 @@ import { codeOf } from '../../../sdk/node/files/paths.js'
 import { placesOfConversation, type ConversationPlace } from '../../../sdk/node/access/conversation-reach.js'
 import { WorkspacePaths } from '../../../sdk/node/files/workspace-paths.js'
 import type { CheckoutRepo, ConversationState, CopyRepo, HeldConversation, LandConflict } from '../../agent/contract.js'
-import type { LandChoice, LandMode, LandOutcome, LandPath, LandResult, RepoPaths } from '../contract.js'
+import type { ExpectedTips, LandChoice, LandMode, LandOutcome, LandPath, LandResult, RepoPaths } from '../contract.js'
 import { gitFolders } from '../work/git-folders.js'
 import { endLanding } from '../landing/apply.js'
 import { wishesOf, type Wishes } from '../landing/choices.js'
@@ -22,7 +22,10 @@ import {
   type LandingSpan,
   type RepoLanding,
 } from '../landing/landing.js'
-import { lookAt, takenOver, tipOf } from '../work/repository.js'
+import { branchOf, lookAt, takenOver, tipOf, type Repository } from '../work/repository.js'
+import { spanOf } from '../work/changes.js'
+import { expectedOf, isExpected, pathsMoved, refuseUnseen, shownTip, type MovedRepo } from '../work/expected-tips.js'
+import { forkPoint } from '../work/span.js'
 import { holding, type RunNotes } from '../work/run-notes.js'
 import type { BranchStatuses } from '../work/branch-status.js'
 import { sweepWaiting } from '../landing/waiting-files.js'
@@ -35,7 +38,13 @@ export interface LandOrder {
   readonly mode: LandMode
   readonly only?: readonly LandPath[]
   readonly choices?: readonly LandChoice[]
+  /** What the caller saw of the work; undefined: lands whatever there is. */
+  readonly expect?: ExpectedTips
+  /** Whether the caller may read the name of a file. */
+  readonly sees?: SeesFile
 }
+
+type SeesFile = (repo: string, path: string) => boolean
 
 /** The dependencies of the fleet. */
 export interface FleetDeps extends LandingDeps {
@@ -126,16 +135,28 @@ export class Fleet {
   }
 
   /** Lands conversations one after another; a failure does not stop the rest. */
-  async landMany(ids: readonly string[], mode: 'check' | 'merge', signal: AbortSignal): Promise<LandedOrNot[]> {
+  async landMany(
+    ids: readonly string[],
+    {
+      mode,
+      expect,
+      sees,
+    }: Pick<LandOrder, 'sees'> & { mode: 'check' | 'merge'; expect?: { readonly [id: string]: ExpectedTips } },
+    signal: AbortSignal,
+  ): Promise<LandedOrNot[]> {
     const { host } = this.#deps
     const twice = ids.find((id, at) => ids.indexOf(id) !== at)
     if (twice !== undefined) refuse('invalid', `ids name ${twice} twice: expected each conversation once`)
+    const unseen = expect && ids.find(id => !Object.hasOwn(expect, id))
+    if (unseen !== undefined)
+      refuse('invalid', `expect: expected the tips of each conversation in ids, found none of ${unseen}`)
     for (const id of ids) await host.call('agent.conversation', { id })
     const outcomes: LandedOrNot[] = []
     for (const id of ids) {
       signal.throwIfAborted()
       try {
-        outcomes.push(await this.land({ id, span: 'outstanding', force: false, mode }, signal))
+        const seen = { ...(expect && { expect: expect[id]! }), ...(sees && { sees }) }
+        outcomes.push(await this.land({ id, span: 'outstanding', force: false, mode, ...seen }, signal))
       } catch (error) {
         signal.throwIfAborted()
         const refusal = Refusal.from(error)
@@ -148,15 +169,24 @@ export class Fleet {
   }
 
   /** Discards a conversation's work; returns its title. */
-  async discard(id: string, signal: AbortSignal): Promise<string | undefined> {
+  async discard(
+    { id, expect, sees }: Pick<LandOrder, 'id' | 'expect' | 'sees'>,
+    signal: AbortSignal,
+  ): Promise<string | undefined> {
     const { host, turns } = this.#deps
     return turns.with(
       id,
       async () => {
         const { conversation, live } = await host.call('agent.conversation', { id })
-        requireBranch(conversation, 'archive it instead')
+        const branch = requireBranch(conversation, 'archive it instead')
         if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, then discard`)
-        await host.call('agent.discard', { id })
+        if (expect) {
+          const { repos } = await host.call('checkouts.repos', { id })
+          const found = repos.flatMap(checkout => lookAt(this.#deps.refs, checkout, branch) ?? [])
+          await this.#assertExpected({ id, expect, verb: 'discard', ...(sees && { sees }) }, found, signal)
+        }
+        // A turn that came and went meanwhile has left work that nobody saw.
+        await host.call('agent.discard', { id, ...(expect && { lastRun: conversation.lastRun ?? '' }) })
         failpoint('agents.discard.told')
         return conversation.title
       },
@@ -198,7 +228,7 @@ export class Fleet {
   }
 
   async #land(
-    { id, span, mode }: LandOrder,
+    { id, span, mode, expect, sees }: LandOrder,
     wishes: Wishes | undefined,
     { state: { conversation, live }, repos: before }: HeldConversation,
     signal: AbortSignal,
@@ -214,6 +244,13 @@ export class Fleet {
     if (out !== undefined) refuse('conflict', `${out}, then land again`)
     const repos = now.map(takenOver)
     const tipOfRepo = new Map(tips.map(({ repo, tip }) => [repo, tip]))
+    if (expect) {
+      const found = repos.flatMap(repo => {
+        const tip = this.#startTip(repo, branch, tipOfRepo.get(repo.repo))
+        return (tip === undefined ? undefined : lookAt(this.#deps.refs, repo, branch, tip)) ?? []
+      })
+      await this.#assertExpected({ id, expect, verb: 'land', ...(sees && { sees }) }, found, signal)
+    }
     const order = { conversation: id, branch, span, mode, signal, ...(wishes && { choose: wishes.choose }) }
     if (wishes) wishes.check(await this.#plans(order, repos, [...wishes.named.keys()]))
     const done: RepoLanding[] = []
@@ -246,6 +283,43 @@ export class Fleet {
       large.map(({ path, size }) => ({ repo, path, size, reason: tooLarge(path, size) })),
     )
     return { ...result, ...(large.length > 0 && { tooLarge: large }) }
+  }
+
+  /** Refuses work that is other than a caller saw: another tip, or outstanding work of a repository not named. */
+  async #assertExpected(
+    {
+      id,
+      expect,
+      sees = () => true,
+      verb,
+    }: { id: string; expect: ExpectedTips; sees?: SeesFile; verb: 'land' | 'discard' },
+    found: readonly Repository[],
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { scratchRepos } = this.#deps
+    const known = new Set(found.map(({ checkout }) => checkout.repo))
+    const moved: MovedRepo[] = Object.keys(expect).flatMap(repo => (known.has(repo) ? [] : [{ repo, paths: [] }]))
+    for (const repository of found) {
+      const { repo } = repository.checkout
+      const expected = expectedOf(expect, repo)
+      const differs = await scratchRepos
+        .with(
+          repository,
+          async scratch => {
+            const { committed } = await spanOf(scratch, repository)
+            const tip = await shownTip(scratch, repository.tip, committed)
+            if (expected === undefined ? tip === repository.checkout.base : await isExpected(scratch, expected, tip))
+              return undefined
+            const from = await forkPoint(scratch, branchOf(repository))
+            return { tip, paths: await pathsMoved(scratch, repo, expected, tip, from) }
+          },
+          signal,
+        )
+        .catch(error => Promise.reject(asRefusal(error)))
+      if (!differs || (expected === undefined && differs.paths.length === 0)) continue
+      moved.push({ repo, tip: differs.tip, paths: differs.paths.filter(path => sees(repo, path)) })
+    }
+    if (moved.length > 0) refuseUnseen(id, expect, moved, verb)
   }
 
   /** The plans of the repositories in which a person named paths. */

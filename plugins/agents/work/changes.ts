@@ -7,6 +7,7 @@ import { treeOfCopy, type CopyTree } from './copy-tree.js'
 import { planLanding, type Plan } from '../landing/plan.js'
 import { modulesOf } from '../landing/modules.js'
 import { branchOf, type Repository } from './repository.js'
+import { shownTip } from './expected-tips.js'
 import { forkPoint, outstandingSpan } from './span.js'
 import type { LandConflict } from '../../agent/contract.js'
 import { changesBetween, type TreeChange, type TreeFile } from './tree-diff.js'
@@ -21,15 +22,17 @@ export interface ShownChanges {
 export const spanOf = async (
   scratch: ScratchRepo,
   repository: Repository,
-): Promise<{ from: string; to: string; unread: CopyTree['unread'] }> => {
+): Promise<{ from: string; to: string; committed: string; unread: CopyTree['unread'] }> => {
   const {
     checkout: { copy },
     tip,
   } = repository
   const from = await forkPoint(scratch, branchOf(repository))
-  const { tree, unread } =
-    copy === undefined ? { tree: tip, unread: new Map<string, number>() } : await treeOfCopy(scratch, repository, copy)
-  return { from, to: tree, unread }
+  const { tree, committed, unread } =
+    copy === undefined
+      ? { tree: tip, committed: tip, unread: new Map<string, number>() }
+      : await treeOfCopy(scratch, repository, copy)
+  return { from, to: tree, committed, unread }
 }
 
 const shown = (
@@ -60,7 +63,7 @@ export const changesOf = async (
     main,
     head,
   } = repository
-  const { from, to, unread } = await spanOf(scratch, repository)
+  const { from, to, committed, unread } = await spanOf(scratch, repository)
   const changes = await changesBetween(scratch, repo, from, to)
   const span = await outstandingSpan(scratch, branchOf(repository))
   const plan = await planLanding(scratch, {
@@ -78,6 +81,7 @@ export const changesOf = async (
     changes: {
       repo,
       branch,
+      tip: await shownTip(scratch, repository.tip, committed),
       changes: changes.map(change => shown(change, blocked, !owed.has(change.path), unread.get(change.path))),
       modules: await modulesOf(scratch, repo, to, changes),
     },

@@ -24,6 +24,11 @@ export interface ModuleFolder {
 export interface RepoChanges {
   repo: string
   branch?: string
+  /**
+   * What `expect` of a landing or a discard takes: the commit that holds all that is shown. While a turn has
+   * uncommitted work it is the commit of the branch, `+` and the tree of that work.
+   */
+  tip: Text
   changes: AgentChange[]
   /** The packages that contain a changed path. */
   modules: ModuleFolder[]
@@ -39,6 +44,10 @@ export interface TwoSides {
   after?: string
   binary?: boolean
   truncated?: boolean
+}
+/** The tips that a diff answered, by repository: what a person saw of the work. */
+export interface ExpectedTips {
+  [repo: string]: Text
 }
 /** `check`: all of a repository or nothing; `merge`: with conflict markers; `measure`: writes nothing. */
 export type LandMode = 'check' | 'merge' | 'measure'

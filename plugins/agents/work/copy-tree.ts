@@ -2,7 +2,7 @@ import type { Stats } from 'node:fs'
 import { mkdir, readlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { copyPlain } from '../../../sdk/node/files/files.js'
-import { LARGEST_SHOWN, largeFiles } from '../../../sdk/node/files/large-files.js'
+import { LARGEST_FILE, LARGEST_SHOWN, largeFiles } from '../../../sdk/node/files/large-files.js'
 import type { ScratchRepo } from './scratch-repo.js'
 import { excludedPaths } from './excluded-paths.js'
 import type { Repository } from './repository.js'
@@ -14,6 +14,8 @@ const isShown = async (copy: string, main: string, path: string): Promise<boolea
 /** The current files of a private copy. */
 export interface CopyTree {
   readonly tree: string
+  /** The tree without the files that are too large to be committed: what a commit of all would hold. */
+  readonly committed: string
   /** The sizes of uncommitted files that were not read. */
   readonly unread: ReadonlyMap<string, number>
 }
@@ -31,7 +33,7 @@ export const treeOfCopy = async (
   { checkout: { repo }, folders, main, own, tip }: Repository,
   copy: string,
 ): Promise<CopyTree> => {
-  if (own === undefined) return { tree: tip, unread: new Map() }
+  if (own === undefined) return { tree: tip, committed: tip, unread: new Map() }
   const index = 'copy'
   if (!(await copyPlain(join(own, 'index'), scratch.index(index)))) await scratch.git(['read-tree', tip], { index })
   const settings = [`core.excludesFile=${join(folders.common, 'info', 'exclude')}`]
@@ -47,16 +49,25 @@ export const treeOfCopy = async (
   }
   const large = await largeFiles(copy, paths, LARGEST_SHOWN)
   const stands = await standIns(scratch, large)
-  for (const [tree, some] of [
-    [copy, paths.filter(path => !large.has(path))],
-    [stands, [...large.keys()]],
-  ] as const) {
-    if (some.length === 0) continue
+  const add = async (tree: string, some: readonly string[]) => {
+    if (some.length === 0) return
     const input = some.map(path => `${path}\0`).join('')
     await scratch.git(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], { index, tree, input })
   }
-  const { text } = await scratch.git(['write-tree'], { index })
-  return { tree: text.trim(), unread: new Map([...large].map(([path, { size }]) => [path, size])) }
+  const written = async () => (await scratch.git(['write-tree'], { index })).text.trim()
+  const [never, later] = [...large].reduce<[string[], string[]]>(
+    (sorted, [path, { size }]) => (sorted[size > LARGEST_FILE ? 0 : 1].push(path), sorted),
+    [[], []],
+  )
+  await add(
+    copy,
+    paths.filter(path => !large.has(path)),
+  )
+  await add(stands, later)
+  const committed = await written()
+  await add(stands, never)
+  const tree = never.length > 0 ? await written() : committed
+  return { tree, committed, unread: new Map([...large].map(([path, { size }]) => [path, size])) }
 }
 
 /** A folder with binary placeholder bytes for each of these files. */

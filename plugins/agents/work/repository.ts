@@ -1,4 +1,5 @@
 import type { CheckoutRepo } from '../../agent/contract.js'
+import { parkedRef } from '../../../sdk/node/repositories/parked-ref.js'
 import { gitFolders, type GitFolders, type Head, type Refs } from './git-folders.js'
 
 /** The current state of one repository of a conversation: its git dirs, main's HEAD and the branch's tip. */
@@ -14,8 +15,7 @@ export interface Repository {
 
 /** The commit of a conversation's branch, or of its parked ref. */
 export const tipOf = (refs: Refs, folders: GitFolders, branch: string): string | undefined =>
-  refs.commit(folders, `refs/heads/${branch}`)
-  ?? refs.commit(folders, `refs/sandbox/parked/${branch.replace(/^agent\//, '')}`)
+  refs.commit(folders, `refs/heads/${branch}`) ?? refs.commit(folders, parkedRef(branch))
 
 /** The commit of a conversation's branch in its private copy. */
 const ownTip = (refs: Refs, gitdir: string, branch: string): string | undefined =>

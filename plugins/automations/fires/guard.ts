@@ -3,7 +3,7 @@ import type { Host } from '../../../sdk/index.js'
 import { Refusal } from '../../../sdk/index.js'
 import { listEnv, needProgram } from '../../../sdk/node/programs/run.js'
 import { homeOfPeople } from '../../../sdk/node/wall/home.js'
-import { runWalled } from '../../../sdk/node/wall/wall.js'
+import { runWalled, type WallNetwork } from '../../../sdk/node/wall/wall.js'
 import type { GuardResult } from '../contract.js'
 
 /** The longest that a guard runs. */
@@ -18,7 +18,7 @@ export const runGuard = async (
   { workspace, data, hidden, grants }: Pick<Host['place'], 'workspace' | 'data' | 'hidden' | 'grants'>,
   command: string,
   payload: string | undefined,
-  { signal, timeoutMs = GUARD_MS }: { signal?: AbortSignal; timeoutMs?: number } = {},
+  { signal, network, timeoutMs = GUARD_MS }: { signal?: AbortSignal; network?: WallNetwork; timeoutMs?: number } = {},
 ): Promise<GuardResult> => {
   const began = performance.now()
   const took = () => Math.round(performance.now() - began)
@@ -32,6 +32,7 @@ export const runGuard = async (
         home: await homeOfPeople(data),
         hide: hidden,
         grants,
+        ...(network && { network }),
         env: listEnv({ PWD: root, AUTOMATION_PAYLOAD: variableOf(payload ?? '') }),
       },
       await needProgram('sh'),

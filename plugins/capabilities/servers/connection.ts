@@ -8,6 +8,7 @@ import type { SignInTokens } from '../login/tokens.js'
 import { boundedFetch } from './bounded-fetch.js'
 import { toolServerIn, signsIn, type HttpServer, type StdioServer } from './config.js'
 import type { McpInfo } from './contract.js'
+import { forgiving } from './forgiving.js'
 import { serverCommand } from './place.js'
 import { StdioTransport } from './stdio-transport.js'
 import { serverTools, type ServerTool } from './tool-list.js'
@@ -181,7 +182,7 @@ const overStdio = async (
 ): Promise<ServerConnection> => {
   const { host, entry, conversationId, signal } = deps
   await assertInstalled(host.place, { id: entry.id, program: server.program })
-  const transport = new StdioTransport(await serverCommand(host, entry.id, server, conversationId))
+  const transport = forgiving(new StdioTransport(await serverCommand(host, entry.id, server, conversationId)))
   return connected(clientFor(library, deps), transport, 'stdio', entry, library, signal)
 }
 
@@ -202,7 +203,7 @@ const overHttp = async (
     fetch: boundedFetch,
     ...(authProvider && { authProvider }),
   }
-  const current = new library.StreamableHTTPClientTransport(server.url, options)
+  const current = forgiving(new library.StreamableHTTPClientTransport(server.url, options))
   try {
     return await connected(clientFor(library, deps), current, 'http', entry, library, signal)
   } catch (error) {
@@ -267,6 +268,7 @@ const failureOf = async (
   const { id, secrets } = entry
   const crash = transport instanceof StdioTransport ? await transport.lost() : undefined
   if (crash !== undefined) return new ServerFailure('crashed', masked(`the server ${id} ${crash}`, secrets), error)
+  const beside = transport instanceof StdioTransport && transport.beside ? `; it ${transport.beside}` : ''
   const status = error instanceof SdkHttpError ? error.status : undefined
   if ((error instanceof UnauthorizedError || status === 401) && signsIn(entry))
     return new ServerFailure('sign-in', `the server ${id} asks to sign in: POST /capabilities/${id}/login`, error)
@@ -277,7 +279,7 @@ const failureOf = async (
       error,
     )
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
-    return new ServerFailure('unreachable', `the server ${id} did not answer in time`, error)
+    return new ServerFailure('unreachable', masked(`the server ${id} did not answer in time${beside}`, secrets), error)
   if (error instanceof ProtocolError)
     return new ServerFailure('unreachable', masked(`the server ${id} refused: ${error.message}`, secrets), error)
   const { message, cause } = error as Error & { cause?: { code?: string; message?: string } }

@@ -4,6 +4,8 @@ import { linesWithin, NotTheProtocol, PipedProcess, quotedLine } from '../../../
 import type { Walled } from '../../../sdk/node/wall/wall.js'
 
 const MOST_LINE = 16 * 1024 * 1024
+/** A program that writes more beside messages is no tool server. */
+const MOST_BESIDE = 1024 * 1024
 
 /** The messages of a server that is a program behind the wall. */
 export class StdioTransport implements Transport {
@@ -13,6 +15,8 @@ export class StdioTransport implements Transport {
   readonly #command: Walled
   #process: PipedProcess | undefined
   #wrong: string | undefined
+  /** The first line that it wrote beside its messages. */
+  #beside: string | undefined
   #closing = false
 
   constructor(command: Walled) {
@@ -31,8 +35,13 @@ export class StdioTransport implements Transport {
       process.ended,
       new Promise<undefined>(resolve => setTimeout(resolve, 500, undefined)),
     ])
-    const said = process.errors.slice(-400)
+    const said = process.errors.slice(-400) || this.beside
     return this.#wrong ?? (how === undefined ? undefined : `${how}${said ? `: ${said}` : ''}`)
+  }
+
+  /** What it wrote that is no message, as the rest of a sentence; undefined: nothing. */
+  get beside(): string | undefined {
+    return this.#beside && `wrote a line that is no message of the Model Context Protocol: ${quotedLine(this.#beside)}`
   }
 
   async start(): Promise<void> {
@@ -53,9 +62,17 @@ export class StdioTransport implements Transport {
   }
 
   async #read(process: PipedProcess): Promise<void> {
+    let beside = 0
     try {
-      for await (const line of linesWithin(process.output as AsyncIterable<Buffer>, MOST_LINE))
-        if (line.trim() !== '') this.onmessage?.(messageOf(line))
+      for await (const line of linesWithin(process.output as AsyncIterable<Buffer>, MOST_LINE)) {
+        const message = messageOf(line.replace(/^\uFEFF/, ''))
+        if (message) this.onmessage?.(message)
+        else if (line.trim() !== '') {
+          this.#beside ??= line
+          beside += line.length
+          if (beside > MOST_BESIDE) throw new NotTheProtocol(this.beside!)
+        }
+      }
     } catch (error) {
       if (this.#closing) return
       this.#wrong = error instanceof NotTheProtocol ? error.message : `closed its output (${(error as Error).message})`
@@ -65,12 +82,12 @@ export class StdioTransport implements Transport {
   }
 }
 
-const messageOf = (line: string): JSONRPCMessage => {
+/** The message of a line; undefined: it is none, as the greetings and logs that many servers print there. */
+const messageOf = (line: string): JSONRPCMessage | undefined => {
   try {
     const value: unknown = JSON.parse(line)
-    if (typeof value === 'object' && value !== null && 'jsonrpc' in value) return value as JSONRPCMessage
+    return typeof value === 'object' && value !== null && 'jsonrpc' in value ? (value as JSONRPCMessage) : undefined
   } catch {
-    // The line itself is reported below, which is more useful than the parser's message.
+    return undefined
   }
-  throw new NotTheProtocol(`wrote a line that is no message of the Model Context Protocol: ${quotedLine(line)}`)
 }

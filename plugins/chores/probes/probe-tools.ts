@@ -4,6 +4,7 @@ import { isWithin, pathOfRepo, type Host } from '../../../sdk/index.js'
 import { fileText } from '../../../sdk/node/files/file-text.js'
 import type { PathTree } from '../../../sdk/node/files/open-path.js'
 import { listEnv } from '../../../sdk/node/programs/run.js'
+import { workNetwork } from '../../../sdk/node/programs/work-network.js'
 import { homeOfPeople } from '../../../sdk/node/wall/home.js'
 import { runWalled } from '../../../sdk/node/wall/wall.js'
 import { ProbeFailed, ProbeUnavailable, type MeasuredProject, type ProbeTools } from './probe.js'
@@ -14,7 +15,7 @@ const MOST_TEXT = 32 * 1024 * 1024
 const START = 'command -v "$0" >/dev/null 2>&1 || { echo sandbox-has-no "$0" >&2; exit 127; }; exec "$0" "$@"'
 const MISSING = /^sandbox-has-no /m
 
-type ToolsHost = Pick<Host, 'place' | 'call'>
+type ToolsHost = Pick<Host, 'place' | 'call' | 'serves'>
 
 /** Who measures, what, and for how long. */
 export interface ProbeRun {
@@ -44,6 +45,7 @@ export const probeTools = (host: ToolsHost, { repo, limitMs, signal }: ProbeRun)
             cwd: join(workspace, path, dir),
             env: listEnv({ CI: 'true', NO_COLOR: '1', NODE_NO_WARNINGS: '1' }),
             only: [{ path, access: 'read' }],
+            network: workNetwork(host),
             path: [dirname(process.execPath)],
           },
           'sh',

@@ -4,6 +4,7 @@ import { refuse, type Host, type Place } from '../../../sdk/index.js'
 import { contains, segmentsOf } from '../../../sdk/node/files/paths.js'
 import { missingProgram, ownProgram, run } from '../../../sdk/node/programs/run.js'
 import { foldersWithGit } from '../../../sdk/node/repositories/folders-with-git.js'
+import { settingsCopy } from '../../../sdk/node/wall/settings-copy.js'
 import { systemMounts } from '../../../sdk/node/wall/system.js'
 import { tightlyWalled } from '../../../sdk/node/wall/tight.js'
 import { textOrBytes } from '../../../sdk/node/extension/bytes.js'
@@ -55,7 +56,7 @@ export const programOperations = (deps: ProgramDeps): Pick<HostHandlers, 'proces
     const command = await tightlyWalled(
       {
         data: place.data,
-        program: [...systemMounts(), ['empty', '', '/tmp']],
+        program: [...systemMounts(await settingsCopy(place.data)), ['empty', '', '/tmp']],
         read: read.filter(({ to }) => !written.has(to)),
         write: [...write, { from: extension.dataDir, to: INSIDE.dataDir }],
         hide: await gitFolders(place.workspace, shown),

@@ -1,7 +1,8 @@
 import type { Socket } from 'node:net'
 import { Refusal, refuse } from '../../../sdk/index.js'
-import { allowedOf, plainName } from '../../../sdk/node/network/allow.js'
+import { allowedOf } from '../../../sdk/node/network/allow.js'
 import { addressKind, type Listener } from '../../../sdk/node/network/addresses.js'
+import { normalHost } from '../../../sdk/node/network/host-form.js'
 import { Names } from '../../../sdk/node/network/names.js'
 import { connectChecked, written, type NetworkRules, type Target } from '../../../sdk/node/network/policy.js'
 import { SENTENCES } from '../../../sdk/node/network/outbound.js'
@@ -23,7 +24,8 @@ const rulesFor = (
   target: Target,
   listeners: readonly Listener[],
 ): { entry: string; rules: NetworkRules } | undefined => {
-  const name = plainName(target.host)
+  const name = normalHost(target.host)
+  if (name === undefined) return undefined
   const found = entries.netFor(name, target.port)
   if (!found || found.any || found.host.startsWith('*.'))
     // A wildcard allows names whose owners choose their addresses, so it reaches public addresses only.

@@ -1,10 +1,8 @@
-/** The branches of private copies are named by their conversations. */
-const PREFIX = 'agent/'
+/** The folders in which conversations have their branches; people may have some there too. */
+const FOLDERS = /^(?:agent|sandbox-agent|sandbox-conversation)\//
 
-/** The conversation in whose private copy a branch is checked out. */
-export const conversationOfBranch = (branch: string): string | undefined =>
-  branch.startsWith(PREFIX) && branch.length > PREFIX.length ? branch.slice(PREFIX.length) : undefined
+/** Whether a branch may be that of a conversation, which people limited to areas do not see. */
+export const isAgentBranch = (branch: string): boolean => FOLDERS.test(branch)
 
-/** The names that do not belong to conversations, which people limited to areas see. */
-export const branchesOnly = (names: readonly string[]): string[] =>
-  names.filter(name => conversationOfBranch(name) === undefined)
+/** The names that cannot belong to conversations. */
+export const branchesOnly = (names: readonly string[]): string[] => names.filter(name => !isAgentBranch(name))

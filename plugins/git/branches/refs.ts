@@ -1,5 +1,5 @@
 import type { OpenRepo } from '../repositories/repositories.js'
-import { conversationOfBranch } from './agent-branches.js'
+import { isAgentBranch } from './agent-branches.js'
 import type { BranchList, GitBranch, GitRemoteBranch, GitTag } from './contract.js'
 
 const MOST = 2000
@@ -28,14 +28,18 @@ const listed = async (
 
 const seconds = (text: string | undefined): number => Math.max(0, Number(text) * 1000 || 0)
 
-const branchesIn = async (opened: OpenRepo, merged: boolean | undefined): Promise<GitBranch[]> => {
+const branchesIn = async (
+  opened: OpenRepo,
+  holders: ReadonlyMap<string, string>,
+  merged: boolean | undefined,
+): Promise<GitBranch[]> => {
   const limit = merged === undefined ? [] : [merged ? '--merged=HEAD' : '--no-merged=HEAD']
   const fields = ['refname', 'HEAD', 'upstream:short', 'upstream:track', 'creatordate:unix']
   const rows = await listed(opened, fields, 'refs/heads', MOST, limit)
   return rows.flatMap(([refname = '', head, upstream = '', track = '', at]) => {
     const name = refname.slice('refs/heads/'.length)
-    const heldBy = conversationOfBranch(name)
-    if (opened.only && heldBy !== undefined) return []
+    const heldBy = holders.get(name)
+    if (opened.only && (heldBy !== undefined || isAgentBranch(name))) return []
     return [
       {
         name,
@@ -77,11 +81,15 @@ const tagsIn = async (opened: OpenRepo): Promise<GitTag[]> => {
   })
 }
 
-/** The branches, remote branches and tags of a repository. */
-export const branchList = async (opened: OpenRepo, merged: boolean | undefined): Promise<BranchList> => {
+/** The branches, remote branches and tags of a repository; `holders` are the conversations by their branches. */
+export const branchList = async (
+  opened: OpenRepo,
+  holders: ReadonlyMap<string, string>,
+  merged: boolean | undefined,
+): Promise<BranchList> => {
   const unborn = (await opened.git.read(['rev-parse', '--verify', '--quiet', 'HEAD'], { ok: [0, 1] })).code !== 0
   const [branches, remotes, tags, { text }] = await Promise.all([
-    unborn && merged !== undefined ? [] : branchesIn(opened, merged),
+    unborn && merged !== undefined ? [] : branchesIn(opened, holders, merged),
     remoteBranchesIn(opened),
     tagsIn(opened),
     opened.git.read(['symbolic-ref', '--quiet', 'refs/remotes/origin/HEAD'], { ok: [0, 1] }),

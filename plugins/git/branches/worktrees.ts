@@ -1,8 +1,7 @@
-import { relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import type { Host } from '../../../sdk/index.js'
 import { readPlain } from '../../../sdk/node/files/files.js'
 import { contains } from '../../../sdk/node/files/paths.js'
-import { join } from 'node:path'
 import type { OpenRepo } from '../repositories/repositories.js'
 import { withoutCredentials } from '../remotes/address.js'
 import { isShownPath } from '../repositories/names.js'
@@ -45,20 +44,31 @@ export const worktreesOf = async ({ git, view, only }: OpenRepo, workspace: stri
   return seen.flat()
 }
 
+/** The conversations that have a private copy of a repository, by the branch of each. */
+export const copyHolders = async (
+  host: Pick<Host, 'call' | 'serves'>,
+  repo: string,
+): Promise<ReadonlyMap<string, string>> => {
+  if (!(await host.serves('agent.conversations'))) return new Map()
+  const { conversations } = await host.call('agent.conversations')
+  return new Map(
+    conversations.flatMap(({ conversation: { id, branch, repos, archivedAt } }): [string, string][] =>
+      branch !== undefined && archivedAt === undefined && repos.some(each => each.repo === repo) ? [[branch, id]] : [],
+    ),
+  )
+}
+
 /** The private copies in which a repository is checked out, by conversation. */
 export const copiesOf = async (
   host: Pick<Host, 'call' | 'serves'>,
   { repo, git }: OpenRepo,
 ): Promise<GitWorktree[]> => {
-  if (!(await host.serves('agent.conversations'))) return []
-  const { conversations } = await host.call('agent.conversations')
-  const copies = conversations.flatMap(({ conversation: { id, branch, repos, archivedAt } }) =>
-    branch !== undefined && archivedAt === undefined && repos.some(each => each.repo === repo) ? [{ id, branch }] : [],
-  )
-  if (copies.length === 0) return []
-  const { text } = await git.read(['for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads/agent'])
+  const holders = await copyHolders(host, repo)
+  if (holders.size === 0) return []
+  const folders = [...new Set([...holders.keys()].map(branch => `refs/heads/${dirname(branch)}`))]
+  const { text } = await git.read(['for-each-ref', '--format=%(refname) %(objectname)', ...folders])
   const tips = new Map(text.split('\n').map(line => [line.split(' ')[0] ?? '', line.split(' ')[1] ?? '']))
-  return copies.flatMap(({ id, branch }) => {
+  return [...holders].flatMap(([branch, id]) => {
     const head = tips.get(`refs/heads/${branch}`)
     return head === undefined ? [] : [{ conversationId: id, main: false, branch, head }]
   })

@@ -5,6 +5,9 @@ import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import { refuse } from '../../../sdk/index.js'
 import type { RepoPlace } from './repo-place.js'
 
+/** The wall of programs of a repository: git itself, its hooks and its filters. */
+export type RepoWall = WallBase & Pick<WallSpec, 'network'>
+
 type How = Omit<GitOptions, 'wall'>
 
 const READ_MS = 30_000
@@ -28,9 +31,9 @@ export const isLeftOut = (error: unknown): boolean => error instanceof Error && 
 /** Runs git on one checkout, with the git dir and working tree that the daemon determined. */
 export class RepoGit {
   readonly place: RepoPlace
-  readonly #base: WallBase
+  readonly #base: RepoWall
 
-  constructor(place: RepoPlace, base: WallBase) {
+  constructor(place: RepoPlace, base: RepoWall) {
     this.place = place
     this.#base = base
   }

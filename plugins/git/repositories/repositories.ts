@@ -4,10 +4,11 @@ import { accessViewFor } from '../../../sdk/node/access/asked-reach.js'
 import type { AccessView } from '../../../sdk/node/access/access-view.js'
 import { isClosedName } from '../../../sdk/node/files/closed-names.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
+import { workNetwork } from '../../../sdk/node/programs/work-network.js'
 import { FoldersWithGit } from '../../../sdk/node/repositories/git-folders.js'
 import type { WallBase } from '../../../sdk/node/transport/remote-git.js'
 import type { RefsWatch } from '../watch/refs-watch.js'
-import { RepoGit } from './repo-git.js'
+import { RepoGit, type RepoWall } from './repo-git.js'
 import { checkedPath } from './names.js'
 import { repoPlaceAt } from './repo-place.js'
 
@@ -36,6 +37,7 @@ export class Repositories {
   readonly #refs: RefsWatch
   readonly #folders: FoldersWithGit
   #last: string | undefined
+  readonly #repoWall: RepoWall
   /** The facts about the machine for git's wall. */
   readonly wall: WallBase
 
@@ -46,6 +48,7 @@ export class Repositories {
     const { workspace, data, hidden, grants } = host.place
     this.#folders = new FoldersWithGit(workspace)
     this.wall = { workspace, data, hide: hidden, grants }
+    this.#repoWall = { ...this.wall, network: workNetwork(host) }
   }
 
   /** The ids of all repositories of which the caller sees a part, `root` first, then sorted. */
@@ -89,7 +92,7 @@ export class Repositories {
     const at = (path: string) => posix.join(pathOfRepo(repo), path)
     return {
       repo,
-      git: new RepoGit(place, this.wall),
+      git: new RepoGit(place, this.#repoWall),
       view,
       only: covers(view.reach, repo) === 'all' ? undefined : foldersIn(repo, view),
       sees: path => accessTo(view.reach, at(path)) !== undefined,

@@ -1,5 +1,6 @@
 import { refuse } from '../../../sdk/index.js'
-import { loopbacksOf, takersAt, type ListeningSocket, type Loopback } from '../../../sdk/node/network/socket-table.js'
+import type { SocketOfFamily } from '../../../sdk/node/network/listening-sockets.js'
+import { loopbacksOf, takersAt, type Loopback } from '../../../sdk/node/network/socket-table.js'
 import type { SystemSockets } from '../scan/system-sockets.js'
 import { randomName } from './names.js'
 import type { LabelRecord, PreviewStore } from './store.js'
@@ -12,6 +13,8 @@ export interface ProgramListener {
   readonly host: Loopback
   readonly port: number
   readonly inodes: readonly string[]
+  /** It is in another network than the daemon. */
+  readonly elsewhere?: true
 }
 
 /** The dependencies of the labels. */
@@ -76,11 +79,13 @@ export class Labels {
 }
 
 /** The ports on which sockets are reached over loopback, the lowest first. */
-const reachable = (sockets: readonly ListeningSocket[]): ProgramListener[] =>
+const reachable = (sockets: readonly SocketOfFamily[]): ProgramListener[] =>
   [...Map.groupBy(sockets, ({ port }) => port)]
     .flatMap(([port, group]) => {
       const hosts = group.flatMap(({ address }) => loopbacksOf(address))
       const host = hosts.includes('127.0.0.1') ? '127.0.0.1' : hosts[0]
-      return host ? [{ host, port, inodes: takersAt(group, { host, port }).map(({ inode }) => inode) }] : []
+      const inodes = host ? takersAt(group, { host, port }).map(({ inode }) => inode) : []
+      const elsewhere = group.every(socket => socket.elsewhere)
+      return host ? [{ host, port, inodes, ...(elsewhere && { elsewhere }) }] : []
     })
     .sort((a, b) => a.port - b.port)

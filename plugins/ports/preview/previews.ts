@@ -5,7 +5,7 @@ import { dialListener, type KnownListener } from '../../../sdk/node/network/dial
 import { takersAt, type Listening, type Loopback } from '../../../sdk/node/network/socket-table.js'
 import type { Forwards } from '../forwards/forwards.js'
 import type { PortPlace, PortScan } from '../scan/scan.js'
-import type { Labels } from './labels.js'
+import type { Labels, ProgramListener } from './labels.js'
 import { hostLabel, hostName, previewUrl, type NameZone } from './names.js'
 import { NOTHING_FORWARDED, notListening, NOT_RUNNING, STARTING } from './pages.js'
 import { speaksHttps } from './probe.js'
@@ -130,12 +130,20 @@ export class Previews implements PreviewDirectory {
     const { running, found } = await this.#deps.labels().listener(label)
     if (!running) throw new PreviewFault(NOT_RUNNING)
     if (!found) throw new PreviewFault(STARTING)
-    const connects = async () => (await this.dial(found, found.inodes)) ?? fault(found)
+    const place = found.elsewhere ? await this.#placeOf(found) : found
+    const connects = async () => (await this.dial(place, found.inodes)) ?? fault(found)
     const inodes = String(found.inodes)
     const known = this.#https.get(label.name)
     const https = known?.inodes === inodes ? known.https : speaksHttps(found.port, connects)
     this.#https.set(label.name, { inodes, https })
     return { port: found.port, https: await https, connect: connects }
+  }
+
+  /** The network in which a program listens that is not in that of the machine. */
+  async #placeOf({ port, inodes }: Pick<ProgramListener, 'port' | 'inodes'>): Promise<PortPlace> {
+    const networks = await this.#deps.scan.sockets()
+    const own = networks.find(({ sockets }) => sockets.some(({ inode }) => inodes.includes(inode)))
+    return { port, ...(own?.conversationId !== undefined && { conversationId: own.conversationId }) }
   }
 
   async #socketsAt({ conversationId }: PortPlace) {

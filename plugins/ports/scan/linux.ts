@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { readdir, readFile, readlink } from 'node:fs/promises'
-import { listeningSockets, socketsOfFamily } from '../../../sdk/node/network/listening-sockets.js'
+import { listeningSockets, socketsOfFamily, type SocketOfFamily } from '../../../sdk/node/network/listening-sockets.js'
 import type { ListeningSocket } from '../../../sdk/node/network/socket-table.js'
 import type { SystemSockets, SeenProcess, SocketHolders } from './system-sockets.js'
 
@@ -28,7 +28,7 @@ export class LinuxMachine implements SystemSockets {
     return Promise.resolve(listeningSockets('self'))
   }
 
-  family(pid: number): Promise<ListeningSocket[]> {
+  family(pid: number): Promise<SocketOfFamily[]> {
     return Promise.resolve(socketsOfFamily(pid))
   }
 

@@ -1,3 +1,4 @@
+import type { SocketOfFamily } from '../../../sdk/node/network/listening-sockets.js'
 import type { ListeningSocket } from '../../../sdk/node/network/socket-table.js'
 
 /** A process as the system shows it. */
@@ -28,7 +29,7 @@ export interface SystemSockets {
   /** Who holds these sockets. */
   holders(inodes: ReadonlySet<string>): Promise<SocketHolders>
   /** The sockets on which a process and its descendants listen. */
-  family(pid: number): Promise<readonly ListeningSocket[]>
+  family(pid: number): Promise<readonly SocketOfFamily[]>
   /** When a process began; undefined: there is none. */
   began(pid: number): Promise<string | undefined>
   /** A name of this start of the machine: pids and inodes of another one mean nothing. */

@@ -5,6 +5,7 @@ import { Budget } from '../../../sdk/node/access/budget.js'
 import type { AccessCalls } from './contract.js'
 import { listSessions, mintToken, revokeSessions } from './credentials.js'
 import { recordDenials } from './denials.js'
+import { Drivers } from './drivers.js'
 import type { MemberCalls } from './members-contract.js'
 import { memberCalls } from './members.js'
 import { SignIn } from './sign-in.js'
@@ -24,6 +25,7 @@ export const accessCalls = (
   const published = (domain: 'sessions' | 'members') => host.call('kernel.events.publish', { domain })
   const asked = new Budget(120)
   const denied = recordDenials(host)
+  const drivers = new Drivers(host)
   const signIn = new SignIn(host, address => denied(address, 'identity token'))
   // Called at every end of a credential, its expiry included.
   host.on(
@@ -31,7 +33,7 @@ export const accessCalls = (
     () => void published('sessions').catch(ignored('clients read the state again when they connect')),
   )
   return {
-    ...memberCalls(host, published),
+    ...memberCalls(host, published, drivers),
     ...ticketCalls(host, hasBundle),
     'GET /system/sign-in': (_input, context) => {
       // A call from another group has no HTTP request.
@@ -51,6 +53,7 @@ export const accessCalls = (
     'POST /system/sessions/revoke': (input, context) => revokeSessions(host, input, context),
     'POST /system/control/tokens': async (input, context) => {
       const minted = await mintToken(host, input, context)
+      await drivers.any()
       await published('sessions')
       return minted
     },

@@ -71,6 +71,9 @@ export interface MemberCalls {
   /** One person of the roster, for another group; absent: this e-mail has no role here. */
   'members.get'(input: { email: string }): { member?: Member }
 
+  /** Whether anybody below maintainer may start turns, or ever might, for another group. */
+  'members.drivers'(): { any: boolean }
+
   /** Replace the areas of several people in one step, for another group; without `areas` remove the limit. */
   'members.setAreas'(input: { people: { email: string; areas?: string[] }[] }): Ok
 }

@@ -3,19 +3,20 @@ import { type Caller, type Context, type Host, type Input, refuse } from '../../
 import type { MemberList } from '../../../sdk/kernel.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { System } from '../contract.js'
+import type { Drivers } from './drivers.js'
 import { httpRequestOf } from '../request.js'
 import { plainEmail } from './email.js'
 import type { Granted, MemberCalls } from './members-contract.js'
 import { plainValue } from './plain.js'
 
-type MembersHost = Pick<Host, 'call' | 'emit' | 'serves' | 'log'>
+type MembersHost = Pick<Host, 'call' | 'emit' | 'serves' | 'log' | 'store'>
 type Asked = Input<System, 'POST /members'>
 
 /** Publishes that the roster changed. */
 type Changed = (domain: 'members' | 'sessions') => Promise<unknown>
 
 /** The calls that grant and remove access. */
-export const memberCalls = (host: MembersHost, changed: Changed): Handlers<MemberCalls> => {
+export const memberCalls = (host: MembersHost, changed: Changed, drivers: Drivers): Handlers<MemberCalls> => {
   const leave = async (email: string, context: Context): Promise<MemberList> => {
     const { caller } = context
     const { members } = await host.call('kernel.members.list')
@@ -39,6 +40,7 @@ export const memberCalls = (host: MembersHost, changed: Changed): Handlers<Membe
         asked.email === undefined
           ? { invitation: await invite(host, asked, context) }
           : await grant(host, asked.email, asked, context)
+      await drivers.any()
       await changed('members')
       return { ...(await host.call('kernel.members.list')), ...made }
     },
@@ -59,6 +61,7 @@ export const memberCalls = (host: MembersHost, changed: Changed): Handlers<Membe
     'DELETE /members/self': (_, context) =>
       leave(context.caller.email ?? refuse('forbidden', 'it takes a signed-in person'), context),
     'members.list': () => host.call('kernel.members.list'),
+    'members.drivers': async () => ({ any: await drivers.any() }),
     'members.get': async ({ email }) => {
       const { members } = await host.call('kernel.members.list')
       const member = members.find(one => one.email === email.toLowerCase())

@@ -1,3 +1,4 @@
+import { workNetwork } from '../../../sdk/node/programs/work-network.js'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { allows, type Handlers, type Host, Refusal, ignored } from '../../../sdk/index.js'
@@ -93,7 +94,7 @@ const resume = async (host: TerminalHost, backend: () => Promise<Backend>, work:
 const findBackend = async (host: TerminalHost, changed: () => void): Promise<Backend> => {
   const { place, log } = host
   const tmux = await findTmux()
-  const shell = (opening: Parameters<typeof shellCommand>[1]) => shellCommand(place, opening)
+  const shell = (opening: Parameters<typeof shellCommand>[1]) => shellCommand(place, opening, workNetwork(host))
   const capture: OpenCapture = (name, size) => Capture.open(join(place.logs, 'terminals', `${name}.log`), size)
   const uncaptured = (error: unknown) => log.warn('logging a terminal failed', { error: String(error) })
   if (tmux) return new Tmux({ program: tmux.path, folder: folderOf(host), shell, changed, capture, uncaptured })

@@ -6,7 +6,7 @@ import { listEnv, needProgram, ownProgram } from '../../../sdk/node/programs/run
 import { isTurnWritable } from '../../../sdk/node/programs/turn-writable.js'
 import { everyGitdir } from '../../../sdk/node/wall/gitdir.js'
 import { homeOfPeople, homeOfProgram } from '../../../sdk/node/wall/home.js'
-import { walled } from '../../../sdk/node/wall/wall.js'
+import { walled, type WallNetwork } from '../../../sdk/node/wall/wall.js'
 import type { Opening, ShellCommand, TerminalProgram } from './backend.js'
 import { WALL } from './processes.js'
 
@@ -55,11 +55,12 @@ const homeWithin = (data: string, only: NonNullable<TerminalProgram['only']>) =>
 
 /**
  * The command that runs a person's shell, or a group's program, behind the wall, with what a turn in the shared tree
- * sees.
+ * sees; a program in the network of programs that run for no conversation.
  */
 export const shellCommand = async (
   { workspace, data, hidden, grants }: Pick<Place, 'workspace' | 'data' | 'hidden' | 'grants'>,
   { folder, program: runs, command }: Pick<Opening, 'folder' | 'program' | 'command'>,
+  network?: WallNetwork,
 ): Promise<ShellCommand> => {
   if (command) return endingLast(command)
   const shell = await ownShell()
@@ -73,6 +74,7 @@ export const shellCommand = async (
       home: await (only ? homeWithin(data, only) : homeOfPeople(data)),
       hide: hidden,
       grants,
+      ...(runs && network && { network }),
       ...(only ? { only } : { exposed: await everyGitdir(data) }),
       env: listEnv({ TERM: 'xterm-256color', COLORTERM: 'truecolor', SHELL: shell, PWD: folder, ...runs?.env }),
     },

@@ -68,10 +68,11 @@ export class StepLoops {
   /** The branches on which a conversation has commits, with what it had not committed. */
   async #branches(conversationId: string): Promise<StepBranch[]> {
     try {
-      const { tips, repos } = await this.#host.call('checkouts.commitRest', { id: conversationId })
+      const { tips, repos, branch } = await this.#host.call('checkouts.commitRest', { id: conversationId })
+      if (branch === undefined) return []
       const base = new Map(repos.map(each => [each.repo, each.base]))
       return tips.flatMap(({ repo, tip, out }) =>
-        out === undefined && tip !== base.get(repo) ? [{ repo, branch: `agent/${conversationId}`, commit: tip }] : [],
+        out === undefined && tip !== base.get(repo) ? [{ repo, branch, commit: tip }] : [],
       )
     } catch (error) {
       const { reason, message } = Refusal.from(error)

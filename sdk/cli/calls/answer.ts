@@ -1,5 +1,5 @@
-import type { CliColumn, CliColumns, CliInput, CliVerb } from '../../cli-table.js'
-import { columns, plain, short, wrapped } from '../terminal/text.js'
+import type { CliColumn, CliColumns, CliInput, CliLine, CliVerb } from '../../cli-table.js'
+import { columns, counted, plain, short, wrapped } from '../terminal/text.js'
 import { valueForm, valueWords, nameWords } from '../terminal/values.js'
 
 /** The most characters of a table cell. */
@@ -29,16 +29,18 @@ export interface AnswerContext {
 /** The text of an answer, as its verb's table says; without one, lists of objects as tables and fields as lines. */
 export const answerLines = (answer: unknown, shown: AnswerContext): string[] => {
   const { verb } = shown
-  if (verb?.rows !== undefined) return listOf(answer, verb, verb.rows, shown)
+  if (verb?.rows !== undefined) return listOf(answer, verb, [verb.rows].flat(), shown)
   const lines = [
     ...(verb?.done === undefined ? [] : [sentence(verb.done, { ...shown.input, ...(isRow(answer) && answer) }, shown)]),
     ...(verb?.columns ? fieldLines(answer, verb.columns, shown) : []),
+    ...linesOf(answer, verb?.above, shown),
     ...Object.entries(verb?.lists ?? {}).flatMap(([title, { rows, columns: cells }]) => {
       const list = fieldOf(answer, rows)
       return Array.isArray(list) && list.length > 0 ? ['', title, ...tableRows(list, cells, shown)] : []
     }),
+    ...linesOf(answer, verb?.below, shown),
   ]
-  if (verb?.done !== undefined || verb?.columns) return lines
+  if (verb?.done !== undefined || verb?.columns || verb?.lists) return lines[0] === '' ? lines.slice(1) : lines
   return isRow(answer) && Object.keys(answer).every(name => name === 'ok')
     ? [answer.ok === false ? `${shown.did}: nothing changed` : shown.did]
     : derivedLines(answer, shown)
@@ -50,41 +52,68 @@ export const eventLine = (event: unknown, shown: AnswerContext): string | undefi
   return text === undefined ? undefined : sentence(text, { ...shown.input, ...(isRow(event) && event) }, shown)
 }
 
-const listOf = (
-  answer: unknown,
-  { columns: cells, blocks, more, none }: CliVerb,
-  rows: string,
-  shown: AnswerContext,
-): string[] => {
-  const list = rows === '' ? answer : fieldOf(answer, rows)
-  const below = more ? fieldLines(answer, more, shown) : []
-  if (!Array.isArray(list) || list.length === 0)
-    return [...(none === undefined ? ['none'] : [sentence(none, shown.input ?? {}, shown)]), ...below]
-  const entries = list as readonly Row[]
+const listOf = (answer: unknown, verb: CliVerb, rows: readonly string[], shown: AnswerContext): string[] => {
+  const { columns: cells, blocks, none, reversed, total, without = {} } = verb
+  const found = rows
+    .flatMap((each): unknown => fieldOf(answer, each) ?? [])
+    .filter(row => !Object.entries(without).some(([field, value]) => fieldOf(row, field) === value)) as readonly Row[]
+  const list = reversed ? found.toReversed() : found
+  const left = total ? Number(fieldOf(answer, total.field) ?? 0) - found.length : 0
+  const more = verb.more ? fieldLines(answer, verb.more, shown) : []
+  const above = linesOf(answer, verb.above, shown)
+  const below = [
+    ...linesOf(answer, verb.below, shown),
+    ...(total && left > 0 ? [sentence(total.text, { left }, shown)] : []),
+  ]
+  if (list.length === 0)
+    return [
+      ...above,
+      none === undefined ? 'none' : sentence(none, { ...shown.input, ...(isRow(answer) && answer) }, shown),
+      ...more,
+      ...below,
+    ]
   const shownList = () => {
-    if (!cells) return derivedTable(entries, shown)
-    if (!blocks) return tableRows(entries, cells, shown)
-    return entries.flatMap((row, at) => [...(at > 0 ? [''] : []), ...fieldLines(row, cells, shown)])
+    if (!cells) return derivedTable(list, shown)
+    if (!blocks) return tableRows(list, cells, shown)
+    return list.flatMap((row, at) => [...(at > 0 ? [''] : []), ...fieldLines(row, cells, shown)])
   }
-  return [...shownList(), ...(below.length > 0 ? ['', ...below] : [])]
+  return [...above, ...shownList(), ...(more.length > 0 ? ['', ...more] : []), ...below]
 }
 
-type Around = Pick<AnswerContext, 'width' | 'now' | 'self'>
+/** A sentence for each entry of the lists of an answer. */
+const linesOf = (answer: unknown, lines: readonly CliLine[] = [], shown: AnswerContext): string[] =>
+  lines.flatMap(({ rows, if: has, text, first }) => {
+    const entries = entriesOf(answer, rows === '' ? [] : rows.split('.')).filter(
+      entry => has === undefined || isThere(fieldOf(entry, has)),
+    )
+    return entries
+      .slice(0, first ? 1 : undefined)
+      .flatMap(entry => wrapped(sentence(text, { ...shown.input, ...entry }, shown).trimEnd(), shown.width ?? Infinity))
+  })
+
+/** The entries of the list of a path, each with what it belongs to as `of`. */
+const entriesOf = (value: unknown, [name, ...rest]: readonly string[], of?: Row): Row[] => {
+  if (Array.isArray(value)) return value.flatMap(each => entriesOf(each, name === undefined ? [] : [name, ...rest], of))
+  if (!isRow(value)) return []
+  return name === undefined ? [{ ...value, ...(of && { of }) }] : entriesOf(value[name], rest, value)
+}
+
+/** What the text of values depends on. */
+export type Around = Pick<AnswerContext, 'width' | 'now' | 'self'>
 
 /** Rows of a table with the given columns. */
-const tableRows = (list: readonly unknown[], cells: CliColumns, shown: Around): string[] =>
-  columns(
+export const tableRows = (list: readonly unknown[], cells: CliColumns, shown: Around): string[] => {
+  const used = Object.entries(cells)
+    .map(([title, cell]): [string, CliColumn] => [title, columnOf(cell)])
+    .filter(([, column]) => !column.optional || list.some(row => !isEmpty(found(row, column).value)))
+  return columns(
     [
-      Object.keys(cells).map(title => title.toUpperCase()),
-      ...list.map(row =>
-        Object.values(cells).map(cell => {
-          const column = columnOf(cell)
-          return short(cellWords(row, column, shown), column.most ?? CELL)
-        }),
-      ),
+      used.map(([title]) => title.toUpperCase()),
+      ...list.map(row => used.map(([, column]) => short(cellWords(row, column, shown), column.most ?? CELL))),
     ],
     shown.width,
   )
+}
 
 /** One line for each value that is there: `title  value`; a text of several lines below its title. */
 const fieldLines = (answer: unknown, cells: CliColumns, shown: Around): string[] => {
@@ -113,9 +142,17 @@ const found = (row: unknown, { field }: CliColumn): { name: string; value: unkno
 const isEmpty = (value: unknown): boolean =>
   value === undefined || value === null || value === '' || (Array.isArray(value) && value.length === 0)
 
+/** What `{field?yes:no}` and `if` ask for. */
+const isThere = (value: unknown): boolean => !isEmpty(value) && value !== false && value !== 0
+
 const cellWords = (row: unknown, column: CliColumn, shown: Around): string => {
-  const { name, value } = found(row, column)
+  const { name, value: whole } = found(row, column)
+  const { last } = column
+  const value = last !== undefined && Array.isArray(whole) ? whole.findLast(each => fieldOf(each, last)) : whole
+  if (Array.isArray(value) && value.length === 0 && column.empty !== undefined) return column.empty
   if (isEmpty(value)) return column.none ?? ''
+  const text = column.text?.[name]
+  if (text !== undefined) return sentence(text, last === undefined ? row : value, shown)
   const word = (each: unknown) => {
     const text = column.words?.[String(each)]
     return text === undefined ? undefined : sentence(text, row, shown)
@@ -151,17 +188,19 @@ const wholeText = (text: string, values: unknown): string | undefined => {
   return typeof value === 'string' ? plain(value).trimEnd() : undefined
 }
 
-const PLACE = /\{([\w.]+)(?:\?([^:}]*):([^}]*))?\}/g
+const PLACE = /\{([\w.]+)(?:\?([^:}]*):([^}]*)|#([^}]*))?\}/g
 
 /** A sentence with values in its places. */
 export const sentence = (text: string, values: unknown, { now, self }: Pick<AnswerContext, 'now' | 'self'>): string =>
   wholeText(text, values)
-  ?? text.replace(PLACE, (_, path: string, yes: string | undefined, no = '') => {
-    if (path === 'sandbox') return self
-    const value = fieldOf(values, path)
-    if (yes !== undefined) return value !== undefined && value !== null && value !== false && value !== 0 ? yes : no
-    return valueWords(valueForm(path), value, now)
-  })
+  ?? text
+    .replaceAll('{sandbox}', () => self)
+    .replace(PLACE, (_, path: string, yes: string | undefined, no = '', noun?: string) => {
+      const value = fieldOf(values, path)
+      if (yes !== undefined) return isThere(value) ? yes : no
+      if (noun !== undefined) return counted(Array.isArray(value) ? value.length : Number(value ?? 0), noun)
+      return valueWords(valueForm(path), value, now)
+    })
 
 // Without a table ----------------------------------------------------------------------------------------------------
 

@@ -80,8 +80,8 @@ export class Known {
         client.call(call as Routed, (verb.fill?.({}) ?? {}) as never, { signal }),
       ),
     )
-    const rows = fieldOf(answer, verb.rows)
-    return Array.isArray(rows) ? rows.flatMap(row => candidateOf(row, field)) : []
+    const rows = [verb.rows].flat().flatMap(each => fieldOf(answer, each) ?? [])
+    return rows.flatMap(row => candidateOf(row, field))
   }
 }
 

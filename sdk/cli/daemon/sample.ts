@@ -111,9 +111,10 @@ const show = async (
     const { end } = await demo(terminal, connection, conversationId)
     if (end !== 'completed') return
     await write(terminal, `\n${bold(`$ ${SELF} diff ${conversationId}`)}\n`)
-    await showDiff(terminal, connection.client, conversationId)
+    const { repos } = await showDiff(terminal, connection.client, conversationId)
+    const expect = Object.fromEntries(repos.map(({ repo, tip }) => [repo, tip]))
     await write(terminal, `\n${bold(`$ ${SELF} land ${conversationId}`)}\n`)
-    await landWork(terminal, connection.client, conversationId, {}, false)
+    await landWork(terminal, connection.client, conversationId, { expect }, false)
   })
 }
 

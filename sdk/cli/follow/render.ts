@@ -161,7 +161,8 @@ const linesOf = (
       return [
         yellow(
           'retrying the provider '
-            + `(attempt ${frame.attempt}${frame.maxAttempts === undefined ? '' : ` of ${frame.maxAttempts}`})`,
+            + `(attempt ${frame.attempt}${frame.maxAttempts === undefined ? '' : ` of ${frame.maxAttempts}`})`
+            + (frame.message ? `: ${short(plain(frame.message), 300)}` : ''),
         ),
       ]
     case 'context_usage':

@@ -104,12 +104,3 @@ export const short = (text: string, most: number): string => {
 
 /** A number with its noun. */
 export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? '' : 's'}`
-
-/** How long ago, in the largest unit that fits. */
-export const ago = (at: number, now: number): string => {
-  const seconds = Math.max(0, Math.round((now - at) / 1000))
-  if (seconds < 60) return `${seconds} s ago`
-  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ago`
-  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h ago`
-  return `${Math.floor(seconds / 86_400)} d ago`
-}

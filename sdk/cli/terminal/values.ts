@@ -1,6 +1,6 @@
 import type { CliForm } from '../../cli-table.js'
 import { bytesWords } from '../../sizes.js'
-import { oneLine } from './text.js'
+import { oneLine, plain } from './text.js'
 
 const SECOND = 1000
 const MINUTE = 60 * SECOND
@@ -22,6 +22,12 @@ export const dateWords = (at: number): string => {
     + `${two(date.getHours())}:${two(date.getMinutes())}`
   )
 }
+
+/** A date and time with its seconds, for lines that follow each other. */
+export const momentWords = (at: number): string => `${dateWords(at)}:${two(new Date(at).getSeconds())}`
+
+/** The time of a day in UTC with its thousandths, as in logs. */
+export const clockWords = (at: number): string => new Date(at).toISOString().slice(11, 23)
 
 const largest = (ms: number): string => {
   if (ms < MINUTE) return `${Math.floor(ms / SECOND)} s`
@@ -74,8 +80,10 @@ export const valueWords = (form: CliForm, value: unknown, now: number): string =
   if (typeof value === 'boolean') return value ? 'yes' : 'no'
   if (Array.isArray(value)) return value.map(each => valueWords(form, each, now)).join(', ')
   if (typeof value === 'object') return objectWords(value, now)
+  if (form === 'prose') return plain(String(value)).replaceAll(/\s+/g, ' ').trim()
   if (typeof value !== 'number') return oneLine(String(value))
   if (form === 'time') return value > FIRST_TIME ? timeWords(value, now) : String(value)
+  if (form === 'past') return valueWords('time', Math.min(value, now), now)
   if (form === 'money') return moneyWords(value)
   if (form === 'size') return bytesWords(value)
   if (form === 'duration') return durationWords(value)

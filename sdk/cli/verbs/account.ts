@@ -3,10 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { ProviderAccount, ProviderSignIn, SignInStart } from '../../../plugins/accounts/contract.js'
 import type { Client } from '../../client.js'
 import { connected } from '../daemon/connection.js'
+import { askedAs } from '../calls/asked-as.js'
 import { asked, printResult } from '../terminal/asked.js'
 import { askHidden } from '../terminal/hidden.js'
 import { SELF } from '../terminal/own-name.js'
-import { columns, oneLine, plain, quoted } from '../terminal/text.js'
+import { oneLine, plain, quoted } from '../terminal/text.js'
 import { say } from '../terminal/write.js'
 import { CONNECTION, EXIT, misused, type GivenArguments, type Terminal, type Verb } from '../verb.js'
 
@@ -58,21 +59,20 @@ export const accountVerb: Verb = {
 }
 
 const listed = (terminal: Terminal, given: GivenArguments, provider: string): Promise<number> =>
-  asked(
+  askedAs(
     terminal,
     given,
+    ['accounts', 'list'],
     (client, options) => client.call('GET /accounts/{provider}', { provider }, options),
-    ({ accounts }, width) =>
-      accounts.length > 0
-        ? tableOf(accounts, width)
-        : `no account is connected; next: ${SELF} account add ${quoted(provider)}`,
+    { input: { provider } },
   )
 
 /** The accounts of all providers. */
 const listedAll = (terminal: Terminal, given: GivenArguments): Promise<number> =>
-  asked(
+  askedAs(
     terminal,
     given,
+    ['accounts', 'list'],
     async (client, options) => {
       const { providers } = await client.call('GET /providers', undefined, options)
       const used = providers.filter(({ accounts }) => accounts > 0)
@@ -84,29 +84,8 @@ const listedAll = (terminal: Terminal, given: GivenArguments): Promise<number> =
       )
       return { accounts: lists.flat() }
     },
-    ({ accounts }, width) => {
-      if (accounts.length === 0) return `no accounts; ${SELF} providers lists where to connect one`
-      const [header = [], ...rows] = rowsOf(accounts)
-      return columns(
-        [['PROVIDER', ...header], ...rows.map((row, at) => [oneLine(accounts[at]!.provider), ...row])],
-        width,
-      )
-    },
+    { columns: { provider: 'provider' }, none: 'no accounts; {sandbox} providers lists where to connect one' },
   )
-
-const tableOf = (accounts: readonly ProviderAccount[], width: number | undefined): string[] =>
-  columns(rowsOf(accounts), width)
-
-const rowsOf = (accounts: readonly ProviderAccount[]): string[][] => [
-  ['ID', 'NAME', 'STATUS', 'USED', 'DETAIL'],
-  ...accounts.map(({ id, label, needsReauth, detail, usage }) => [
-    plain(id),
-    oneLine(label),
-    needsReauth ? 'sign in again' : 'connected',
-    (usage?.windows ?? []).map(window => `${Math.round(window.utilization)} %`).join(', '),
-    oneLine(detail ?? ''),
-  ]),
-]
 
 const added = (terminal: Terminal, given: GivenArguments, provider: string): Promise<number> => {
   if (given.on('key-stdin') && given.text('token-file') === '-')

@@ -3,9 +3,11 @@ import { createInterface } from 'node:readline'
 import type { ActivityEvent } from '../../../plugins/activity/contract.js'
 import type { Client } from '../../client.js'
 import { ChainCheck } from '../../node/record/chain.js'
+import { wordsAs } from '../calls/asked-as.js'
 import { connected } from '../daemon/connection.js'
 import { SELF } from '../terminal/own-name.js'
 import { jsonLine, oneLine, short, type Styles, stylesOf } from '../terminal/text.js'
+import { momentWords, nameWords, valueForm, valueWords } from '../terminal/values.js'
 import { CONNECTION, EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 import { write } from '../terminal/write.js'
 
@@ -53,16 +55,19 @@ const show = async (terminal: Terminal, given: GivenArguments, client: Client): 
     ...(conversationId && { conversationId }),
     ...(query && { query }),
   }
+  if (!given.on('follow') && !given.on('json')) {
+    const words = await wordsAs(terminal, ['activity', 'list'])
+    const found = await client.call('GET /activity', { ...filter, limit }, { signal })
+    await write(terminal, `${words(found, terminal.width).join('\n')}\n`)
+    return EXIT.ok
+  }
   const line = given.on('json') ? jsonLine : lineOf(stylesOf(terminal.colour), terminal.columns)
   const print = async (events: readonly ActivityEvent[]) => {
     for (const event of events.toReversed()) await write(terminal, line(event))
   }
   const first = await client.call('GET /activity', { ...filter, limit }, { signal })
   await print(first.events)
-  if (!given.on('follow')) {
-    if (first.events.length === 0 && !given.on('json')) await write(terminal, 'no entries match\n')
-    return EXIT.ok
-  }
+  if (!given.on('follow')) return EXIT.ok
   let newest = first.events[0]?.at ?? Date.now()
   for await (const event of await client.call('GET /events', {}, { signal })) {
     if (event.kind !== 'hello' && !(event.kind === 'runtimeChanged' && event.domains.includes('activity'))) continue
@@ -112,26 +117,19 @@ const lineOf =
       provider,
       content,
       ...Object.entries(extra ?? {}).map(
-        ([key, value]) => `${key} ${typeof value === 'string' ? value : JSON.stringify(value)}`,
+        ([key, value]) => `${nameWords(key)} ${valueWords(valueForm(key), value, Date.now())}`,
       ),
     ]
       .filter(Boolean)
       .map(text => oneLine(text!))
       .join(' · ')
-    const begin = `${timeOf(at)}  ${oneLine(type).padEnd(22)}  ${oneLine(actor).padEnd(22)}`
+    const begin = `${momentWords(at)}  ${oneLine(type).padEnd(22)}  ${oneLine(actor).padEnd(22)}`
     const failed = outcome === 'error' ? `  failed${error ? `: ${oneLine(error)}` : ''}` : ''
     const room = columns ? Math.max(20, columns - begin.length - failed.length - 3) : 200
     const shown = about ? `  ${short(about, room)}` : ''
-    const columned = `${dim(timeOf(at))}  ${bold(oneLine(type).padEnd(22))}  ${oneLine(actor).padEnd(22)}`
+    const columned = `${dim(momentWords(at))}  ${bold(oneLine(type).padEnd(22))}  ${oneLine(actor).padEnd(22)}`
     return `${(columned + shown + red(failed)).trimEnd()}\n`
   }
-
-const timeOf = (at: number): string => {
-  const time = new Date(at)
-  const two = (part: number) => String(part).padStart(2, '0')
-  const date = [time.getFullYear(), two(time.getMonth() + 1), two(time.getDate())]
-  return `${date.join('-')} ${[time.getHours(), time.getMinutes(), time.getSeconds()].map(two).join(':')}`
-}
 
 const verify = async (terminal: Terminal, file: string, json: boolean): Promise<number> => {
   const check = new ChainCheck()

@@ -1,9 +1,10 @@
 import { text as textOf } from 'node:stream/consumers'
-import type { ApplyFrame, CapabilitySummary } from '../../../plugins/capabilities/contract.js'
+import type { ApplyFrame } from '../../../plugins/capabilities/contract.js'
+import { wordsAs } from '../calls/asked-as.js'
 import { asked } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
 import { SELF } from '../terminal/own-name.js'
-import { columns, jsonLine, oneLine, plain, quoted } from '../terminal/text.js'
+import { jsonLine, oneLine, plain, quoted } from '../terminal/text.js'
 import { CONNECTION, EXIT, misused, type GivenArguments, type Terminal, type Verb } from '../verb.js'
 import { withStoreNote } from './access/store-note.js'
 import { write } from '../terminal/write.js'
@@ -19,7 +20,7 @@ export const agentVerb: Verb = {
   examples: [
     'agent list',
     'agent add opencode --command "opencode acp"',
-    'agent add gemini --command "gemini --experimental-acp" --env-stdin',
+    'agent add gemini --command "gemini --acp" --env-stdin',
   ],
   notes: [
     'An agent program speaks the Agent Client Protocol on its standard input and output. It runs behind the wall, '
@@ -51,32 +52,20 @@ export const agentVerb: Verb = {
   },
 }
 
-const listed = (terminal: Terminal, given: GivenArguments): Promise<number> =>
-  asked(
+const listed = async (terminal: Terminal, given: GivenArguments): Promise<number> => {
+  const words = await wordsAs(terminal, ['capabilities', 'list'], {
+    none: 'no agent programs; next: {sandbox} agent add NAME --command "PROGRAM ARGS"',
+  })
+  return asked(
     terminal,
     given,
     async (client, options) => {
       const { capabilities } = await client.call('GET /capabilities', undefined, options)
       return { agents: capabilities.filter(({ kind }) => kind === 'agent') }
     },
-    ({ agents }, width) => (agents.length > 0 ? tableOf(agents, width) : NONE),
+    ({ agents }, width) => words({ capabilities: agents }, width),
   )
-
-const NONE = `no agent programs; next: ${SELF} agent add NAME --command "PROGRAM ARGS"`
-
-const tableOf = (agents: readonly CapabilitySummary[], width: number | undefined): string[] =>
-  columns(
-    [
-      ['NAME', 'STATUS', 'COMMAND', 'DETAIL'],
-      ...agents.map(({ id, status, config }) => [
-        plain(id),
-        status.state,
-        oneLine(String(config.command ?? '')),
-        oneLine(status.detail ?? ''),
-      ]),
-    ],
-    width,
-  )
+}
 
 const added = async (terminal: Terminal, given: GivenArguments, name: string): Promise<number> => {
   const [command, label, login] = [given.text('command'), given.text('label'), given.text('login-command')]

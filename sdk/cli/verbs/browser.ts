@@ -1,15 +1,16 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import type { BrowserAct, BrowserCapture, BrowserSession } from '../../../plugins/system/contract.js'
+import type { BrowserAct, BrowserCapture } from '../../../plugins/system/contract.js'
 import type { Client } from '../../client.js'
+import { askedAs, wordsAs } from '../calls/asked-as.js'
 import { asked } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
-import { SELF } from '../terminal/own-name.js'
-import { ago, columns, jsonLine, oneLine, plain, short } from '../terminal/text.js'
+import { jsonLine, oneLine, plain } from '../terminal/text.js'
 import { CONNECTION, EXIT, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 import { write } from '../terminal/write.js'
 
 const GOES = ['back', 'forward', 'reload'] as const
+const LIST = ['system', 'browsers'] as const
 const USAGE = '[list | open NAME URL | goto NAME URL | back|forward|reload NAME | capture NAME | close NAME]'
 
 /** Lists, opens and closes browsers, navigates their pages, and captures what they show. */
@@ -35,11 +36,8 @@ export const browser: Verb = {
     const wrong = () => misused(`expected browser ${USAGE}, found browser ${given.args.join(' ')}`)
     if (what === 'list') {
       if (name !== undefined) return wrong()
-      return asked(
-        terminal,
-        given,
-        (client, options) => client.call('GET /system/browsers', undefined, options),
-        ({ sessions }, width) => tableOf(sessions, width),
+      return askedAs(terminal, given, LIST, (client, options) =>
+        client.call('GET /system/browsers', undefined, options),
       )
     }
     if (name === undefined || more.length > 0) return wrong()
@@ -76,26 +74,13 @@ const done = async (terminal: Terminal, given: GivenArguments, client: Client, a
           : { session, ...(capture && { capture }) },
       ),
     )
-  else await write(terminal, capture ? textOf(capture) : `${tableOf([session], terminal.width).join('\n')}\n`)
+  else if (capture) await write(terminal, textOf(capture))
+  else {
+    const words = await wordsAs(terminal, LIST)
+    await write(terminal, `${words({ sessions: [session] }, terminal.width).join('\n')}\n`)
+  }
   return EXIT.ok
 }
 
 const textOf = ({ text, truncated }: BrowserCapture): string =>
   `${text.split('\n').map(plain).join('\n')}\n${truncated ? '(there is more text)\n' : ''}`
-
-const tableOf = (sessions: readonly BrowserSession[], width: number | undefined): string[] => {
-  if (sessions.length === 0) return [`no browser is open; open one with ${SELF} browser open web-1 URL`]
-  const now = Date.now()
-  const rows = sessions.flatMap(({ name, running, activityAt, conversationId = '', pages }) => {
-    const about = [oneLine(name), running ? 'running' : 'closed', ago(activityAt, now), oneLine(conversationId)]
-    const lines = pages.map(({ id, active, title, url }) => [
-      `${oneLine(id)}${active ? ' *' : ''}`,
-      short(oneLine(title ? `${title} – ${url}` : url), 100),
-    ])
-    return (lines.length > 0 ? lines : [['', '']]).map((line, at) => [
-      ...(at === 0 ? about : ['', '', '', '']),
-      ...line,
-    ])
-  })
-  return columns([['NAME', 'STATE', 'USED', 'OF', 'PAGE', 'SHOWS'], ...rows], width)
-}

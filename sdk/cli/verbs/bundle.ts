@@ -6,12 +6,13 @@ import { pipeline } from 'node:stream/promises'
 import type { Bundle, RestoreReport } from '../../../plugins/system/contract.js'
 import type { Client } from '../../client.js'
 import { Refusal, type RefusalBody } from '../../refusal.js'
+import { askedAs } from '../calls/asked-as.js'
 import { asked, printResult } from '../terminal/asked.js'
 import { connected, type Connection } from '../daemon/connection.js'
 import { askHidden } from '../terminal/hidden.js'
 import { bar, bytesWords } from '../../sizes.js'
-import { SELF } from '../terminal/own-name.js'
-import { ago, columns, counted, oneLine, stylesOf } from '../terminal/text.js'
+import { counted, oneLine, stylesOf } from '../terminal/text.js'
+import { dateWords } from '../terminal/values.js'
 import { CONNECTION, EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 import { say } from '../terminal/write.js'
 
@@ -48,11 +49,8 @@ export const bundle: Verb = {
     if (!known && name === undefined)
       return connected(terminal, given, connection => make(terminal, given, connection, what))
     if (what === 'list' && name === undefined)
-      return asked(
-        terminal,
-        given,
-        (client, options) => client.call('GET /bundles', undefined, options),
-        ({ exports }, width) => tableOf(exports, width),
+      return askedAs(terminal, given, ['system', 'bundles'], (client, options) =>
+        client.call('GET /bundles', undefined, options),
       )
     if (what === 'remove' && name !== undefined) {
       return asked(
@@ -192,20 +190,6 @@ const piece = async (terminal: Terminal, url: string, part: string, from: number
   )
 }
 
-const tableOf = (exports: readonly Bundle[], width: number | undefined): string[] => {
-  const now = Date.now()
-  const rows = exports.map(({ name, state, createdAt, sizeBytes, doneBytes, secrets, detail = '' }) => [
-    oneLine(name),
-    state,
-    state === 'packing' ? `${bytesWords(doneBytes ?? 0)} of ${bytesWords(sizeBytes)}` : bytesWords(sizeBytes),
-    ago(createdAt, now),
-    secrets ? 'with secrets' : oneLine(detail),
-  ])
-  return rows.length > 0
-    ? columns([['NAME', 'STATE', 'SIZE', 'MADE', ''], ...rows], width)
-    : [`no bundles; make one with ${SELF} bundle`]
-}
-
 const restore = async (
   terminal: Terminal,
   given: GivenArguments,
@@ -264,9 +248,8 @@ const reportLines = (
   const kept = written.find(({ path }) => path === 'state/agent')?.files ?? 0
   const sum = files.reduce((all, one) => all + one.files, 0)
   const does = mode === 'check' ? 'would bring back' : 'brings back'
-  const time = new Date(from.createdAt).toISOString().slice(0, 16).replace('T', ' ')
   return [
-    bold(`${does} ${counted(sum, 'file')} and ${counted(kept, 'conversation')} of ${time}`),
+    bold(`${does} ${counted(sum, 'file')} and ${counted(kept, 'conversation')} of ${dateWords(from.createdAt)}`),
     ...skipped.map(({ path, reason }) => `${yellow('left out')} ${oneLine(path)}: ${oneLine(reason)}`),
     ...todo.map(what => `to do: ${oneLine(what)}`),
     ...(restarting ? ['the sandbox restarts now'] : []),

@@ -94,6 +94,9 @@ const landed = async (
   client: Client,
   { conversationId }: Started,
 ): Promise<StepResult> => {
-  const done = await client.call('POST /agents/{id}/land', { id: String(conversationId) }, { signal })
+  const id = String(conversationId)
+  const { repos } = await client.call('GET /agents/{id}/diff', { id }, { signal })
+  const expect = Object.fromEntries(repos.map(({ repo, tip }) => [repo, tip]))
+  const done = await client.call('POST /agents/{id}/land', { id, expect }, { signal })
   return done.landed ? { step: 'completed' } : { step: 'refused', detail: 'the work conflicts with the workspace' }
 }

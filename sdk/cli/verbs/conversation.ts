@@ -1,12 +1,12 @@
-import type { AgentCard } from '../../../plugins/agents/contract.js'
 import { Refusal } from '../../refusal.js'
+import { askedAs } from '../calls/asked-as.js'
 import { asked, printResult } from '../terminal/asked.js'
 import { ATTACH, attachmentsOf } from '../follow/attachments.js'
 import { connected } from '../daemon/connection.js'
 import { conversationOf, withText } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
 import { words } from './run.js'
-import { ago, columns, oneLine, plain, quoted, short } from '../terminal/text.js'
+import { oneLine, plain, quoted } from '../terminal/text.js'
 import { inFlags } from '../follow/turn.js'
 import { CONVERSATIONS, CONNECTION, EXIT, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 import { say } from '../terminal/write.js'
@@ -118,28 +118,9 @@ export const archive: Verb = {
 }
 
 const listed = (terminal: Terminal, given: GivenArguments): Promise<number> =>
-  asked(
-    terminal,
-    given,
-    (client, options) => client.call('GET /agents/archived', {}, options),
-    ({ agents }, width) => tableOf(agents, width),
+  askedAs(terminal, given, ['agents', 'archived'], (client, options) =>
+    client.call('GET /agents/archived', {}, options),
   )
-
-const tableOf = (cards: readonly AgentCard[], width: number | undefined): string[] => {
-  if (cards.length === 0) return ['nothing is archived']
-  const now = Date.now()
-  return columns(
-    [
-      ['CONVERSATION', 'ARCHIVED', 'TITLE'],
-      ...cards.map(({ id, archivedAt = now, title = '' }) => [
-        oneLine(id),
-        ago(archivedAt, now),
-        short(plain(title), 60),
-      ]),
-    ],
-    width,
-  )
-}
 
 /** Archives the named conversations; without names, every finished one. */
 const archived = (terminal: Terminal, given: GivenArguments, named: string[] | undefined): Promise<number> =>

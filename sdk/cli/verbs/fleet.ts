@@ -1,26 +1,16 @@
-import type { AgentCard, AgentChange, LandResult, TwoSides } from '../../../plugins/agents/contract.js'
+import type { AgentChange, AgentChanges, ExpectedTips, LandResult, TwoSides } from '../../../plugins/agents/contract.js'
 import { type Client, Unreached } from '../../client.js'
 import { Refusal } from '../../refusal.js'
 import { bytesWords } from '../../sizes.js'
-import { asked, printResult } from '../terminal/asked.js'
+import { askedAs } from '../calls/asked-as.js'
+import { printResult } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
 import { confirmed } from '../terminal/confirm.js'
 import { conversationOf } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
 import { compare, hunks } from '../follow/patch.js'
 import { conflictLines } from '../follow/card-lines.js'
-import {
-  ago,
-  columns,
-  counted,
-  jsonLine,
-  oneLine,
-  plain,
-  quoted,
-  short,
-  stylesOf,
-  type Styles,
-} from '../terminal/text.js'
+import { counted, jsonLine, oneLine, plain, quoted, stylesOf, type Styles } from '../terminal/text.js'
 import { CONVERSATIONS, CONNECTION, EXIT, type Terminal, type Verb } from '../verb.js'
 import { write } from '../terminal/write.js'
 
@@ -34,34 +24,7 @@ export const agentsVerb: Verb = {
   flags: CONNECTION,
   most: 0,
   run: (terminal, given) =>
-    asked(
-      terminal,
-      given,
-      (client, options) => client.call('GET /agents', undefined, options),
-      (roster, width) => table(roster.agents, Date.now(), width),
-    ),
-}
-
-const table = (cards: readonly AgentCard[], now: number, width: number | undefined): string[] => {
-  if (cards.length === 0) return [`no conversations yet; start one with ${SELF} run "/demo"`]
-  const rows = cards.map(card => [
-    oneLine(card.id),
-    oneLine(card.status),
-    card.diff
-      ? `${counted(card.diff.files, 'file')} +${card.diff.insertions} -${card.diff.deletions}`
-      : card.branch
-        ? ''
-        : 'shared tree',
-    ago(card.updatedAt, now),
-    short(plain(card.title ?? ''), 50),
-  ])
-  const waiting = cards.flatMap(({ id, cards = [] }) =>
-    cards.map(
-      card =>
-        `${oneLine(id)} asks: ${short(plain(card.title), 80)}  (${SELF} answer ${quoted(oneLine(card.requestId))} …)`,
-    ),
-  )
-  return [...columns([['CONVERSATION', 'STATUS', 'CHANGES', 'UPDATED', 'TITLE'], ...rows], width), ...waiting]
+    askedAs(terminal, given, ['agents', 'list'], (client, options) => client.call('GET /agents', undefined, options)),
 }
 
 /** Shows what a conversation changed. */
@@ -75,10 +38,14 @@ export const diff: Verb = {
   most: 1,
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
-      await showDiff(terminal, client, await conversationOf(terminal, client, given), {
-        json: given.on('json'),
-        stat: given.on('stat'),
-      })
+      const id = await conversationOf(terminal, client, given)
+      const changes = await showDiff(terminal, client, id, { json: given.on('json'), stat: given.on('stat') })
+      const { dim } = stylesOf(terminal.colour)
+      if (!given.on('json') && owedOf(changes).length > 0) {
+        const tips = Object.entries(tipsOf(changes)).map(([repo, tip]) => (repo === 'root' ? tip : `${repo}=${tip}`))
+        const words = tips.map(tip => ` --expect ${quoted(oneLine(tip))}`).join('')
+        await write(terminal, `${dim(`land exactly this with ${SELF} land ${quoted(oneLine(id))}${words}`)}\n`)
+      }
       return EXIT.ok
     }),
 }
@@ -88,9 +55,14 @@ export const land: Verb = {
   name: 'land',
   usage: '[CONVERSATION]',
   summary: 'land the work in the workspace as uncommitted changes; default: the newest one',
-  examples: ['land', 'land c-1 --merge'],
+  examples: ['land', 'land c-1 --merge', 'land c-1 --expect 7a0c41d9be3f5d1c2b8e6f4a90d37c15e8b2f604'],
+  notes: [
+    'It lands what the conversation has changed when the command starts, and refuses what is changed after that. With',
+    '--expect, as sandbox diff prints it, it lands exactly what that diff showed.',
+  ],
   ids: CONVERSATIONS,
   flags: {
+    expect: { value: '[REPOSITORY=]TIP', multiple: true, help: 'land only work with this tip, as a diff showed it' },
     force: { help: 'land even while the agent is writing' },
     cumulative: { help: 'also land work that was landed before and reverted since' },
     merge: { help: 'write conflict markers where the main line changed' },
@@ -103,10 +75,25 @@ export const land: Verb = {
         ...(given.on('force') && { force: true }),
         ...(given.on('cumulative') && { span: 'cumulative' as const }),
         ...(given.on('merge') && { mode: 'merge' as const }),
+        ...(given.all('expect').length > 0 && { expect: expectedTips(given.all('expect')) }),
       }
       return landWork(terminal, client, await conversationOf(terminal, client, given), how, given.on('json'))
     }),
 }
+
+const expectedTips = (all: readonly string[]): ExpectedTips =>
+  Object.fromEntries(
+    all.map(text => {
+      const at = text.lastIndexOf('=')
+      return at < 0 ? ['root', text] : [text.slice(0, at), text.slice(at + 1)]
+    }),
+  )
+
+/** What a diff showed of each repository, as `expect` takes it. */
+const tipsOf = ({ repos }: AgentChanges): ExpectedTips => Object.fromEntries(repos.map(({ repo, tip }) => [repo, tip]))
+
+const owedOf = ({ repos }: AgentChanges): AgentChange[] =>
+  repos.flatMap(({ changes }) => changes).filter(({ landed }) => !landed)
 
 /** Discards a conversation's work. */
 export const discard: Verb = {
@@ -122,28 +109,35 @@ export const discard: Verb = {
     connected(terminal, given, async ({ client }) => {
       const { signal } = terminal
       const id = await conversationOf(terminal, client, given)
-      const lost = given.on('yes') ? undefined : await wouldBeLost(client, id, signal)
-      if (lost !== undefined && !(await confirmed(terminal, given, `${lost}: discard it?`, '--yes')))
+      const { lost, expect } = await wouldBeLost(client, id, signal)
+      if (
+        lost !== undefined
+        && !given.on('yes')
+        && !(await confirmed(terminal, given, `${lost}: discard it?`, '--yes'))
+      )
         return EXIT.refused
       return printResult(
         terminal,
         given,
-        await client.call('POST /agents/{id}/discard', { id }, { signal }),
+        await client.call('POST /agents/{id}/discard', { id, ...(expect && { expect }) }, { signal }),
         () => `discarded ${oneLine(id)}`,
       )
     }),
 }
 
-/** Describes the work that a discard would lose; undefined: none. */
-const wouldBeLost = async (client: Client, id: string, signal: AbortSignal): Promise<string | undefined> => {
+/** Describes the work that a discard would lose, with what was looked at; `lost` is undefined for none. */
+const wouldBeLost = async (
+  client: Client,
+  id: string,
+  signal: AbortSignal,
+): Promise<{ lost?: string; expect?: ExpectedTips }> => {
   const { branch, startedAt } = await client.call('GET /agents/{id}', { id }, { signal })
-  if (startedAt !== undefined) return `${oneLine(id)} is at work`
-  if (branch === undefined) return undefined
-  const { repos } = await client.call('GET /agents/{id}/diff', { id }, { signal })
-  const owed = repos.flatMap(({ changes }) => changes).filter(({ landed }) => !landed).length
-  return owed > 0
-    ? `${counted(owed, 'file')} of ${oneLine(id)} ${owed === 1 ? 'is' : 'are'} not in the workspace`
-    : undefined
+  if (startedAt !== undefined) return { lost: `${oneLine(id)} is at work` }
+  if (branch === undefined) return {}
+  const changes = await client.call('GET /agents/{id}/diff', { id }, { signal })
+  const owed = owedOf(changes).length
+  const lost = `${counted(owed, 'file')} of ${oneLine(id)} ${owed === 1 ? 'is' : 'are'} not in the workspace`
+  return { expect: tipsOf(changes), ...(owed > 0 && { lost }) }
 }
 
 const LETTER: { readonly [status: string]: string } = {
@@ -155,16 +149,19 @@ const LETTER: { readonly [status: string]: string } = {
   conflicted: 'C',
 }
 
-/** Prints a conversation's changes, as a list or with every file's hunks. */
+/** Prints a conversation's changes, as a list or with every file's hunks; returns them. */
 export const showDiff = async (
   terminal: Terminal,
   client: Client,
   id: string,
   { json = false, stat = false } = {},
-): Promise<void> => {
+): Promise<AgentChanges> => {
   const { signal } = terminal
   const changes = await client.call('GET /agents/{id}/diff', { id }, { signal })
-  if (json) return write(terminal, jsonLine(changes))
+  if (json) {
+    await write(terminal, jsonLine(changes))
+    return changes
+  }
   const styles = stylesOf(terminal.colour)
   const all = changes.repos.flatMap(({ repo, changes }) => changes.map(change => ({ repo, change })))
   if (all.length === 0) await write(terminal, 'nothing was changed\n')
@@ -181,6 +178,7 @@ export const showDiff = async (
       terminal,
       `${[styles.yellow('does not land today:'), ...conflictLines(changes.conflicts)].join('\n')}\n`,
     )
+  return changes
 }
 
 const linesOfSides = ({ binary, before = '', after = '', truncated }: TwoSides, styles: Styles): string[] => [
@@ -212,25 +210,23 @@ const headOf = (
 const coloured = (line: string, { green, red, dim }: Styles): string =>
   line.startsWith('@@') ? dim(line) : line.startsWith('+') ? green(line) : line.startsWith('-') ? red(line) : line
 
-/** Lands and prints the outcome; conflicts have their own exit code. */
+/**
+ * Lands and prints the outcome; conflicts have their own exit code. Without `expect`, lands what the conversation has
+ * changed by now.
+ */
 export const landWork = async (
   terminal: Terminal,
   client: Client,
   id: string,
-  how: { force?: boolean; span?: 'cumulative'; mode?: 'merge' },
+  how: { force?: boolean; span?: 'cumulative'; mode?: 'merge'; expect?: ExpectedTips },
   json: boolean,
 ): Promise<number> => {
   const { signal } = terminal
-  const outstanding = json ? 0 : await waiting(client, id, signal)
-  const result = await client.call('POST /agents/{id}/land', { id, ...how }, { signal })
+  const changes = await client.call('GET /agents/{id}/diff', { id }, { signal })
+  const outstanding = owedOf(changes).filter(({ tooLarge }) => tooLarge === undefined).length
+  const result = await client.call('POST /agents/{id}/land', { id, expect: tipsOf(changes), ...how }, { signal })
   await write(terminal, json ? jsonLine(result) : `${outcome(result, outstanding, terminal.colour).join('\n')}\n`)
   return result.landed ? EXIT.ok : EXIT.refused
-}
-
-const waiting = async (client: Client, id: string, signal: AbortSignal): Promise<number> => {
-  const { repos } = await client.call('GET /agents/{id}/diff', { id }, { signal })
-  return repos.flatMap(({ changes }) => changes).filter(({ landed, tooLarge }) => !landed && tooLarge === undefined)
-    .length
 }
 
 const outcome = (

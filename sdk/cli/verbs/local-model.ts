@@ -1,10 +1,10 @@
-import type { EndpointRow, LocalInput, LocalModelFit } from '../../../plugins/endpoints/contract.js'
+import type { EndpointRow, LocalInput } from '../../../plugins/endpoints/contract.js'
+import { askedAs } from '../calls/asked-as.js'
 import { asked } from '../terminal/asked.js'
 import { SELF } from '../terminal/own-name.js'
-import { columns, oneLine, plain, quoted } from '../terminal/text.js'
+import { oneLine, plain, quoted } from '../terminal/text.js'
 import { misused, type GivenArguments, type Terminal } from '../verb.js'
 
-const GIB = 1024 ** 3
 const MOST_CONTEXT = 1_048_576
 
 /** Adds a model that this machine runs. */
@@ -73,7 +73,7 @@ const wordsOf = ({ id, status, detail }: EndpointRow): string[] => [
 ]
 
 /** How an entry stands, with how far its download is. */
-export const shownStatus = ({ status, local }: EndpointRow): string => {
+const shownStatus = ({ status, local }: EndpointRow): string => {
   const { receivedBytes = 0, totalBytes = 0 } = local ?? {}
   return status === 'downloading' && totalBytes > 0
     ? `${status} ${Math.floor((100 * receivedBytes) / totalBytes)} %`
@@ -82,28 +82,6 @@ export const shownStatus = ({ status, local }: EndpointRow): string => {
 
 /** Shows which models this machine can run. */
 export const fitting = (terminal: Terminal, given: GivenArguments): Promise<number> =>
-  asked(
-    terminal,
-    given,
-    (client, options) => client.call('GET /endpoints/local-model/fit', undefined, options),
-    (fit, width) => [
-      `a model may take ${gib(fit.budgetBytes)}, and ${gib(fit.fullSpeedBytes)} at full speed`,
-      ...(fit.serverReady ? [] : ['llama-server, which runs models, is not installed or does not start']),
-      ...(fit.options.length > 0
-        ? columns([['MODEL', 'WEIGHTS', 'HERE', 'LARGEST WINDOW', 'NAME'], ...fit.options.map(optionRow)], width)
-        : ['no models are offered: the deployment lists them in the file of models.local']),
-    ],
+  askedAs(terminal, given, ['endpoints', 'local-model-fit'], (client, options) =>
+    client.call('GET /endpoints/local-model/fit', undefined, options),
   )
-
-const optionRow = ({ model, label, weightsBytes, held, windows }: LocalModelFit['options'][number]): string[] => {
-  const largest = windows.findLast(({ fits }) => fits)
-  return [
-    plain(model),
-    gib(weightsBytes),
-    held ? 'yes' : 'no',
-    largest ? `${largest.tokens}${largest.fullSpeed ? '' : ' (slow)'}` : 'too large',
-    oneLine(label),
-  ]
-}
-
-const gib = (bytes: number): string => `${(bytes / GIB).toFixed(1)} GiB`

@@ -1,14 +1,14 @@
-import type { LogFile } from '../../../plugins/logs/contract.js'
 import type { Client } from '../../client.js'
 import { fieldsInWords, LOG_LEVELS, readLogLine, type LogLevel } from '../../log-line.js'
+import { askedAs } from '../calls/asked-as.js'
 import { connected } from '../daemon/connection.js'
 import { SELF } from '../terminal/own-name.js'
-import { ago, columns, jsonLine, oneLine, type Styles, stylesOf } from '../terminal/text.js'
+import { jsonLine, oneLine, type Styles, stylesOf } from '../terminal/text.js'
 import { CONNECTION, EXIT, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
+import { clockWords } from '../terminal/values.js'
 import { write } from '../terminal/write.js'
 
 const LEVELS: readonly string[] = LOG_LEVELS
-const KIB = 1024
 
 /** Lists the logs, shows one, or follows it. */
 export const logsVerb: Verb = {
@@ -33,43 +33,17 @@ export const logsVerb: Verb = {
       misused(`--level: expected ${LEVELS.join(', ')}, found ${level}`)
     if (name === undefined && (given.on('follow') || level !== undefined))
       misused(`expected the name of a log; ${SELF} logs lists them`)
+    if (name === undefined) {
+      const query = given.text('find')
+      return askedAs(terminal, given, ['logs', 'list'], (client, options) =>
+        client.call('GET /logs', query ? { query } : {}, options),
+      )
+    }
     return connected(terminal, given, ({ client }) =>
-      name === undefined
-        ? list(terminal, given, client)
-        : given.on('follow')
-          ? follow(terminal, given, client, name)
-          : show(terminal, given, client, name),
+      given.on('follow') ? follow(terminal, given, client, name) : show(terminal, given, client, name),
     )
   },
 }
-
-const list = async (terminal: Terminal, given: GivenArguments, client: Client): Promise<number> => {
-  const query = given.text('find')
-  const { files } = await client.call('GET /logs', query ? { query } : {}, { signal: terminal.signal })
-  if (given.on('json')) await write(terminal, jsonLine({ files }))
-  else
-    await write(
-      terminal,
-      files.length
-        ? `${columns([['NAME', 'KIND', 'SIZE', 'CHANGED'], ...files.map(row)], terminal.width).join('\n')}\n`
-        : 'there are no logs\n',
-    )
-  return EXIT.ok
-}
-
-const row = ({ name, kind, sizeBytes, modifiedAt, live }: LogFile): string[] => [
-  oneLine(name),
-  kind,
-  sizeOf(sizeBytes),
-  `${ago(modifiedAt, Date.now())}${live ? ', being written' : ''}`,
-]
-
-const sizeOf = (bytes: number): string =>
-  bytes < KIB
-    ? `${bytes} B`
-    : bytes < KIB * KIB
-      ? `${Math.round(bytes / KIB)} KiB`
-      : `${(bytes / KIB / KIB).toFixed(1)} MiB`
 
 const show = async (terminal: Terminal, given: GivenArguments, client: Client, name: string): Promise<number> => {
   const [find, level] = [given.text('find'), given.text('level') as LogLevel | undefined]
@@ -118,7 +92,7 @@ const lineOf =
           .map(one => dim(`  ${oneLine(one)}`))
           .join('\n')}`
       : ''
-    const time = dim(new Date(at).toISOString().slice(11, 23))
+    const time = dim(clockWords(at))
     const from = group ? `${bold(oneLine(group))} ` : ''
     const words = `${oneLine(message)}${dim(oneLine(more))}`
     return `${time} ${colour(oneLine(level).padEnd(5))} ${from}${words}${stack}\n`

@@ -1,7 +1,12 @@
+import type { CliColumns } from '../../cli-table.js'
 import type { MachineUse } from '../../../plugins/system/contract.js'
+import { tableRows } from '../calls/answer.js'
+import { tableOf } from '../calls/tables.js'
+import { SELF } from '../terminal/own-name.js'
 import { asked } from '../terminal/asked.js'
 import { bar, bytesWords } from '../../sizes.js'
-import { columns, oneLine, stylesOf, type Styles, wrapped } from '../terminal/text.js'
+import { stylesOf, type Styles, wrapped } from '../terminal/text.js'
+import { durationWords } from '../terminal/values.js'
 import { CONNECTION, type Verb } from '../verb.js'
 
 const BAR = 20
@@ -17,17 +22,20 @@ export const machine: Verb = {
   examples: ['machine', 'machine --json'],
   flags: CONNECTION,
   most: 0,
-  run: (terminal, given) =>
-    asked(
+  run: async (terminal, given) => {
+    const columns = (await tableOf(terminal, 'system'))?.verbs.usage?.lists?.processes?.columns ?? {}
+    return asked(
       terminal,
       given,
       (client, options) => client.call('GET /system/usage', { history: '1' }, options),
-      ({ machine: use }, width) => linesOf(use, stylesOf(terminal.colour), width),
-    ),
+      ({ machine: use }, width) => linesOf(use, columns, stylesOf(terminal.colour), width),
+    )
+  },
 }
 
 const linesOf = (
   { cpus, cpuPct, load, memory, disks, daemon, processes, recent }: MachineUse,
+  columns: CliColumns,
   styles: Styles,
   width = Infinity,
 ): string[] => {
@@ -66,23 +74,16 @@ const linesOf = (
             .join('')}${width < WIDE ? '' : '  processors'}`,
         ]
       : []
-  const rows = processes.map(({ pid, name, origin, session, conversationId, cpuPct, rssBytes }) => [
-    String(pid),
-    `${cpuPct.toFixed(0)} %`,
-    bytesWords(rssBytes),
-    `${origin}${conversationId || session ? ` ${oneLine(conversationId ?? session ?? '')}` : ''}`,
-    oneLine(name),
-  ])
   return [
     ...room,
     ...history,
     ...wrapped(
-      `${width < WIDE ? 'daemon:' : 'daemon'.padEnd(16)} ${bytesWords(daemon.rssBytes)}, ${daemon.loopLagMs} ms `
+      `${width < WIDE ? 'daemon:' : 'daemon'.padEnd(16)} ${bytesWords(daemon.rssBytes)}, ${durationWords(daemon.loopLagMs)} `
         + `late, process ${daemon.pid}`,
       width,
     ),
     '',
-    ...columns([['PID', 'CPU', 'MEMORY', 'OF', 'PROGRAM'], ...rows], width),
+    ...tableRows(processes, columns, { width, now: Date.now(), self: SELF }),
   ]
 }
 

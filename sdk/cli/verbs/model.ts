@@ -1,12 +1,14 @@
 import { text as textOf } from 'node:stream/consumers'
-import type { EndpointRow, EndpointTest, WireProtocol } from '../../../plugins/endpoints/contract.js'
+import type { EndpointTest, WireProtocol } from '../../../plugins/endpoints/contract.js'
+import { askedAs } from '../calls/asked-as.js'
 import { asked, printResult } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
 import { SELF } from '../terminal/own-name.js'
-import { columns, counted, oneLine, plain, quoted } from '../terminal/text.js'
+import { counted, oneLine, plain, quoted } from '../terminal/text.js'
+import { durationWords } from '../terminal/values.js'
 import { CONNECTION, EXIT, misused, type GivenArguments, type Terminal, type Verb } from '../verb.js'
 import { withStoreNote } from './access/store-note.js'
-import { addLocal, fitting, shownStatus, switchLocal } from './local-model.js'
+import { addLocal, fitting, switchLocal } from './local-model.js'
 
 const PROTOCOLS: readonly string[] = ['openai', 'anthropic', 'ollama'] satisfies WireProtocol[]
 const EXPECTED =
@@ -22,6 +24,7 @@ export const modelVerb: Verb = {
   summary: 'use model servers of your own, and models that this machine runs',
   examples: [
     'model list',
+    'model fit',
     'model add desk --protocol ollama --url http://127.0.0.1:11434',
     'model add lab --protocol openai --url https://models.example.org/v1 --key-stdin',
     'model test desk',
@@ -72,31 +75,9 @@ export const modelVerb: Verb = {
 }
 
 const listed = (terminal: Terminal, given: GivenArguments): Promise<number> =>
-  asked(
-    terminal,
-    given,
-    (client, options) => client.call('GET /endpoints', undefined, options),
-    ({ endpoints }, width) => (endpoints.length > 0 ? tableOf(endpoints, width) : NONE),
+  askedAs(terminal, given, ['endpoints', 'list'], (client, options) =>
+    client.call('GET /endpoints', undefined, options),
   )
-
-const NONE = `no model servers; next: ${SELF} model add NAME --protocol openai|anthropic|ollama --url URL`
-
-const tableOf = (endpoints: readonly EndpointRow[], width: number | undefined): string[] => [
-  ...columns(
-    [
-      ['NAME', 'STATUS', 'MODELS', 'PROTOCOL', 'ADDRESS'],
-      ...endpoints.map(row => [
-        plain(row.id),
-        shownStatus(row),
-        String(row.models),
-        row.protocol,
-        oneLine(row.baseUrl ?? (row.local ? 'this machine' : row.label)),
-      ]),
-    ],
-    width,
-  ),
-  ...endpoints.flatMap(({ id, detail }) => (detail === undefined ? [] : [`${plain(id)}: ${oneLine(detail)}`])),
-]
 
 const added = async (terminal: Terminal, given: GivenArguments, name: string): Promise<number> => {
   const [protocol, baseUrl, label] = [given.text('protocol'), given.text('url'), given.text('label')]
@@ -150,7 +131,7 @@ const wordsOf = ({
 }: EndpointTest): string[] => [
   `${ok ? 'works' : 'does not work'}: ${counted(models, 'model')}`
     + `${model === undefined ? '' : `, ${oneLine(model)} ${chat === 'ok' ? 'answers' : 'does not answer'}`}`
-    + `${latencyMs === undefined ? '' : ` in ${latencyMs} ms`}`,
+    + `${latencyMs === undefined ? '' : ` in ${durationWords(latencyMs)}`}`,
   ...(chat === 'ok' && !streaming ? ['it does not stream its answers'] : []),
   ...(tools === 'unsupported' ? ['it refuses tools, so it cannot drive a turn'] : []),
   ...(detail === undefined ? [] : [oneLine(detail)]),

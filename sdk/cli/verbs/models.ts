@@ -1,7 +1,5 @@
-import type { Choice } from '../../../plugins/providers/contract.js'
-import { asked } from '../terminal/asked.js'
-import { SELF } from '../terminal/own-name.js'
-import { columns, counted, oneLine, plain } from '../terminal/text.js'
+import { askedAs } from '../calls/asked-as.js'
+import { plain } from '../terminal/text.js'
 import { CONNECTION, misused, type Verb } from '../verb.js'
 
 const USUAL = 200
@@ -35,34 +33,8 @@ export const modelsVerb: Verb = {
       ...(provider !== undefined && { provider }),
       ...(!given.on('all') && { ready: '1' as const }),
     }
-    return asked(
-      terminal,
-      given,
-      (client, options) => client.call('GET /providers/models', input, options),
-      ({ choices, total }, width) => [
-        ...(choices.length > 0
-          ? tableOf(choices, width)
-          : [`no model matches; ${SELF} models --all also lists those not ready`]),
-        ...(total > choices.length
-          ? [`${counted(total - choices.length, 'model')} more: give a part of their name`]
-          : []),
-      ],
+    return askedAs(terminal, given, ['providers', 'choices'], (client, options) =>
+      client.call('GET /providers/models', input, options),
     )
   },
-}
-
-const tableOf = (choices: readonly Choice[], width: number | undefined): string[] => {
-  const waits = choices.some(({ ready }) => !ready)
-  return columns(
-    [
-      ['AGENT', 'MODEL', 'WINDOW', ...(waits ? ['READY'] : [])],
-      ...choices.map(({ provider, model, ready, reason }) => [
-        plain(provider),
-        oneLine(model.id) + (model.helperOnly ? ' (no tools)' : ''),
-        model.contextWindow === undefined ? '' : String(model.contextWindow),
-        ...(waits ? [ready ? 'yes' : `no: ${oneLine(reason ?? '')}`] : []),
-      ]),
-    ],
-    width,
-  )
 }

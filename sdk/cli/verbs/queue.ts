@@ -1,24 +1,14 @@
-import type { QueuedMessage, QueuedWhy, WaitingMessages } from '../../../plugins/agent/contract.js'
 import type { Client } from '../../client.js'
 import { Refusal } from '../../refusal.js'
+import { wordsAs } from '../calls/asked-as.js'
 import { printResult } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
 import { conversationOf } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
-import { ago, columns, oneLine, plain, quoted, short } from '../terminal/text.js'
+import { oneLine, plain, quoted } from '../terminal/text.js'
 import { CONVERSATIONS, CONNECTION, EXIT, CommandFailure, misused, type Verb } from '../verb.js'
 
 const TRIES = 5
-
-const WHY: { readonly [why in QueuedWhy]: string } = {
-  'no-mid-turn-words': 'the agent accepts no messages during a turn',
-  parked: 'the turn waits for an answer',
-  stopping: 'the turn is stopping',
-  'other-options': 'it asks for other options',
-  errand: 'it is an errand',
-  'behind-others': 'others wait before it',
-  budget: 'a budget is spent',
-}
 
 /** Lists, removes and reorders the waiting messages of a conversation. */
 export const queue: Verb = {
@@ -51,14 +41,17 @@ export const queue: Verb = {
         )
       }
       if (first.length > 0 || start)
-        return printResult(terminal, given, await ordered(client, id, first, start, options), (waiting, width) =>
-          linesOf(id, waiting, width),
+        return printResult(
+          terminal,
+          given,
+          await ordered(client, id, first, start, options),
+          await wordsAs(terminal, ['agents', 'order-queue'], { input: { id } }),
         )
       return printResult(
         terminal,
         given,
         await client.call('GET /agents/{id}/queue', { id }, options),
-        (waiting, width) => linesOf(id, waiting, width),
+        await wordsAs(terminal, ['agents', 'queue'], { input: { id } }),
       )
     })
   },
@@ -89,26 +82,4 @@ const ordered = async (
       if (left === 0 || !(error instanceof Refusal && error.reason === 'conflict')) throw error
     }
   }
-}
-
-const linesOf = (
-  id: string,
-  { messages, paused, run }: WaitingMessages & { readonly run?: string },
-  width: number | undefined,
-): string[] => {
-  const now = Date.now()
-  const rows = messages.map((message: QueuedMessage) => [
-    oneLine(message.messageId),
-    oneLine(message.by),
-    ago(message.at, now),
-    WHY[message.why] ?? oneLine(message.why),
-    short(plain(message.text), 60),
-  ])
-  return [
-    ...(run === undefined ? [] : [`started run ${oneLine(run)}; ${SELF} attach ${quoted(id)} follows it`]),
-    ...(rows.length
-      ? columns([['MESSAGE', 'BY', 'SENT', 'WAITS BECAUSE', 'WORDS'], ...rows], width)
-      : ['no messages wait']),
-    ...(paused ? [`paused; ${SELF} queue ${quoted(id)} --start resumes`] : []),
-  ]
 }

@@ -1,9 +1,10 @@
-import type { TerminalServerFrame, TerminalSession } from '../../../plugins/system/contract.js'
+import type { TerminalServerFrame } from '../../../plugins/system/contract.js'
 import type { Client } from '../../client.js'
+import { askedAs } from '../calls/asked-as.js'
 import { asked } from '../terminal/asked.js'
 import { connected, type Connection } from '../daemon/connection.js'
 import { SELF } from '../terminal/own-name.js'
-import { ago, columns, plain, short } from '../terminal/text.js'
+import { plain } from '../terminal/text.js'
 import { CONNECTION, EXIT, CommandFailure, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 import { say } from '../terminal/write.js'
 
@@ -49,11 +50,8 @@ export const terminal: Verb = {
           + `terminal ${given.args.join(' ')}`,
       )
     if (what === 'list') {
-      return asked(
-        seen,
-        given,
-        (client, options) => client.call('GET /system/terminals', undefined, options),
-        ({ sessions }, width) => tableOf(sessions, width),
+      return askedAs(seen, given, ['system', 'terminals'], (client, options) =>
+        client.call('GET /system/terminals', undefined, options),
       )
     }
     if (!seen.interactive || !seen.in.isTTY) {
@@ -75,21 +73,6 @@ const closed = async (client: Client, name: string, options: { readonly signal: 
 }
 
 const whole = (name: string): string => (NAMED.test(name) ? name : `web-${name}`)
-
-const tableOf = (sessions: readonly TerminalSession[], width: number | undefined): string[] => {
-  if (sessions.length === 0) return [`no terminals; open one with ${SELF} terminal`]
-  const now = Date.now()
-  const rows = sessions.map(({ name, running, exitCode, attached, activityAt, command, label, cwd }) => [
-    plain(name),
-    running ? 'running' : `ended ${exitCode ?? ''}`.trim(),
-    String(attached),
-    activityAt ? ago(activityAt, now) : '',
-    short(plain(command ?? ''), 30),
-    plain(cwd ?? '.'),
-    plain(label ?? ''),
-  ])
-  return columns([['NAME', 'STATE', 'ATTACHED', 'ACTIVE', 'RUNS', 'IN', 'LABEL'], ...rows], width)
-}
 
 /** The size of the window, within the limits of a terminal. */
 const sizeOf = ({ out }: Terminal): { cols: number; rows: number } => {

@@ -6,7 +6,8 @@ import { conversationOf } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
 import { answerWords, cardLines } from '../follow/card-lines.js'
 import { createRender } from '../follow/render.js'
-import { ago, counted, oneLine, plain, quoted, short, stylesOf, type Styles } from '../terminal/text.js'
+import { counted, oneLine, plain, quoted, short, stylesOf, type Styles } from '../terminal/text.js'
+import { timeWords } from '../terminal/values.js'
 import { CONVERSATIONS, CONNECTION, type GivenArguments, misused, type Terminal, type Verb } from '../verb.js'
 
 /** Shows the messages of a conversation. */
@@ -52,7 +53,7 @@ const underWay = async (terminal: Terminal, client: Client, id: string, styles: 
       if (event.kind === 'attached') {
         frames = event.seq
         const who = oneLine(card.lastBy ?? WHO.user)
-        head = `-  ${styles.bold(who)}${styles.dim(`, ${ago(event.startedAt, Date.now())}`)}\n`
+        head = `-  ${styles.bold(who)}${styles.dim(`, ${timeWords(event.startedAt, Date.now())}`)}\n`
         head += `${indented(plain(event.prompt))}\n-  ${styles.bold(WHO.assistant)}\n`
       } else said += render(event)
       if (event.kind !== 'attached' && (event.kind !== 'frame' || event.seq >= frames)) break
@@ -97,7 +98,7 @@ const messageLines = (message: TranscriptMessage, now: number, styles: Styles): 
   const { index, role, by, sentAt, text, attachments = [], tools = [], cards = [], placed } = message
   const who =
     role === 'user' ? oneLine(by ?? WHO.user) : `${WHO[role] ?? oneLine(role)}${placed ? ', sent by a person' : ''}`
-  const head = `${index}  ${styles.bold(who)}${sentAt === undefined ? '' : styles.dim(`, ${ago(sentAt, now)}`)}`
+  const head = `${index}  ${styles.bold(who)}${sentAt === undefined ? '' : styles.dim(`, ${timeWords(sentAt, now)}`)}`
   const body = [
     ...tools.flatMap(tool => toolLines(tool, '', styles)),
     ...cards.flatMap(card => answered(card, styles)),

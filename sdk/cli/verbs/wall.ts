@@ -1,3 +1,4 @@
+import type { CliColumns } from '../../cli-table.js'
 import type { WallGrants } from '../../host.js'
 import { declareTurnWritable } from '../../node/programs/turn-writable.js'
 import { WITHOUT_WALL } from '../../node/wall/absence.js'
@@ -5,10 +6,10 @@ import { homeOfPeople } from '../../node/wall/home.js'
 import type { Mount } from '../../node/wall/spec.js'
 import { mountsOf } from '../../node/wall/view.js'
 import { wallKind } from '../../node/wall/wall.js'
+import { tableRows } from '../calls/answer.js'
 import { printResult } from '../terminal/asked.js'
 import { whichDaemon } from '../daemon/connection.js'
 import { SELF } from '../terminal/own-name.js'
-import { columns } from '../terminal/text.js'
 import { CONNECTION, EXIT, CommandFailure, type Verb } from '../verb.js'
 
 /** One path that is visible behind a wall, or closed there. */
@@ -27,6 +28,11 @@ const ACCESS: { readonly [operation: string]: Row['access'] } = {
   hide: 'closed',
 }
 const WALLS = { bwrap: 'bubblewrap', unshare: 'unshare', none: 'no wall' } as const
+const COLUMNS: CliColumns = {
+  access: 'access',
+  path: { field: 'path', most: Infinity },
+  what: { field: 'why', most: Infinity },
+}
 const TEMPORARY = new Set(['/tmp', '/var/tmp'])
 
 /** Shows what turns and terminals can read and write. */
@@ -72,7 +78,7 @@ const linesOf = (kind: keyof typeof WALLS, rows: readonly Row[], width: number |
       ? `${WITHOUT_WALL} (apt-get install bubblewrap)`
       : `behind ${WALLS[kind]}, these paths are visible and nothing else:`,
     '',
-    ...columns([['ACCESS', 'PATH', 'WHAT'], ...sorted.map(({ access, path, why }) => [access, path, why])], width),
+    ...tableRows(sorted, COLUMNS, { width, now: 0, self: SELF }),
     '',
     `the network of turns: ${SELF} network; terminals have that of the machine`,
   ]

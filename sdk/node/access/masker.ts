@@ -1,3 +1,4 @@
+import { begunEscape, escapedView, type EscapedView } from './escaped-view.js'
 import { formsOf, type Hidden, LEAST_MASKED, referenceTo } from './mask-forms.js'
 
 /** A text to search for, and the name of its value. */
@@ -57,7 +58,7 @@ export class Masker {
   /** Replaces every value in a text. */
   mask(text: string): string {
     if (text.length < this.#window || this.empty) return text
-    return replaced(text, this.#shown(text), text.length)
+    return replaced(text, this.#found(text), text.length)
   }
 
   /** Masks all strings and keys of a JSON value; returns the same object if nothing was found. */
@@ -72,8 +73,8 @@ export class Masker {
 
   /** The length of the prefix that cannot change with further text, and that prefix masked. */
   settled(text: string): { length: number; masked: string } {
-    const found = this.empty ? [] : this.#shown(text)
-    let length = this.empty ? text.length : this.#openAt(text)
+    const found = this.empty ? [] : this.#found(text)
+    let length = this.empty ? text.length : this.#beginsAt(text)
     for (const { start, end } of found.toReversed()) if (end > length) length = Math.min(length, start)
     return { length, masked: replaced(text, found, length) }
   }
@@ -112,6 +113,31 @@ export class Masker {
     push(this.#byStart, slotOf(text, 0), form)
     this.#starts[slotOf(text, 0)] = 1
     for (let length = 1; length < BLOCK; length++) this.#short.add(text.slice(0, length))
+  }
+
+  /** The ranges that contain values, also where characters are escaped. */
+  #found(text: string): Shown[] {
+    const all = this.#shown(text)
+    let added = false
+    for (const { text: view, sourceOf } of viewsOf({ text, sourceOf: at => at }))
+      for (const { start, end, names } of this.#shown(view)) {
+        all.push({ start: sourceOf(start), end: sourceOf(end), names })
+        added = true
+      }
+    return added ? merged(all) : all
+  }
+
+  /** The position at which a form may begin that the text only contains in part, also where it is escaped. */
+  #beginsAt(text: string): number {
+    let least = this.#openAt(text)
+    for (let view: EscapedView = { text, sourceOf: at => at }, depth = 0; ; depth++) {
+      const begun = begunEscape(view.text)
+      const rest = { text: view.text.slice(0, begun), sourceOf: view.sourceOf }
+      least = Math.min(least, view.sourceOf(begun ?? view.text.length), view.sourceOf(this.#openAt(rest.text)))
+      const [next] = depth < DEPTH ? viewsOf(rest) : []
+      if (!next) return least
+      view = next
+    }
   }
 
   /** The ranges that contain values, in order; overlapping ranges are merged. */
@@ -174,6 +200,35 @@ export class MaskedStream {
     this.#held = ''
     return rest
   }
+}
+
+/** Escapes that are escaped again, as HTML in JSON in HTML, are read to this depth. */
+const DEPTH = 3
+
+/** A text with its escapes read, once and again. */
+function* viewsOf({ text, sourceOf }: EscapedView): Generator<EscapedView> {
+  for (let depth = 0; depth < DEPTH; depth++) {
+    const view = escapedView(text)
+    if (!view) return
+    const outer = sourceOf
+    sourceOf = at => outer(view.sourceOf(at))
+    text = view.text
+    yield { text, sourceOf }
+  }
+}
+
+/** Ranges in order, those that overlap as one. */
+const merged = (all: readonly Shown[]): Shown[] => {
+  const found: Shown[] = []
+  for (const { start, end, names } of all.toSorted((a, b) => a.start - b.start || b.end - a.end)) {
+    const before = found.at(-1)
+    if (!before || start >= before.end) found.push({ start, end, names: [...names] })
+    else if (end > before.end) {
+      before.end = end
+      before.names.push(...names.filter(name => !before.names.includes(name)))
+    }
+  }
+  return found
 }
 
 const push = (forms: Map<number, Form[]>, slot: number, form: Form): void => {

@@ -1,5 +1,6 @@
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { addressKind, plainAddress } from './addresses.js'
+import { normalHost } from './host-form.js'
 
 /** A port of the machine's own loopback. */
 export interface AllowedLocal {
@@ -57,7 +58,7 @@ export const parseAllowed = (text: string): Allowed | NotAllowed => {
   if (prefix !== undefined || bracketed !== undefined) return { expected: FORM }
   if (host === 'localhost') return local(port)
   const name = host.replace(/^\*\./, '')
-  if (!NAME.test(name) || name.length > 253 || /^[\d.]+$/.test(name)) return { expected: FORM }
+  if (!NAME.test(name) || name.length > 253 || normalHost(name) !== name || isIP(name)) return { expected: FORM }
   if (name.endsWith('.localhost')) return { expected: 'localhost:port for a port of this machine' }
   if (METADATA_NAMES.has(name)) return { expected: SECRETS }
   return { kind: 'name', name, below: name !== host, ...(port !== undefined && { port }) }

@@ -28,6 +28,8 @@ const answers = ({ host, port }: Listening, ask: typeof askHttps): Promise<boole
 
 /** Which of HTTP and HTTPS answers there, with any status; undefined: neither. */
 export const answeringScheme = async (listening: Listening): Promise<'http' | 'https' | undefined> => {
+  // At this port of the machine might be a server of somebody else.
+  if (listening.elsewhere) return 'http'
   if (await answers(listening, askHttp)) return 'http'
   return (await answers(listening, askHttps)) ? 'https' : undefined
 }

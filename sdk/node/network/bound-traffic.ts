@@ -1,4 +1,5 @@
 import type { Masker } from '../access/masker.js'
+import { normalHost } from './host-form.js'
 
 /** Where a request goes that holds placeholders. */
 export interface BoundTarget {
@@ -7,8 +8,6 @@ export interface BoundTarget {
   readonly method: string
   /** It goes over TLS, to a server whose certificate was verified. */
   readonly secure: boolean
-  /** The server is asked for another host than the one it was connected as. */
-  readonly other?: string
 }
 
 /** The values that are put into the requests of a conversation on their way, and into those to some hosts alone. */
@@ -45,9 +44,11 @@ export const withValues = (
 
 /** Whether a host is one of those that a value is bound to: a name, or with `*.` before it every name below it. */
 export const isBoundTo = (hosts: readonly string[], host: string): boolean => {
-  const name = host.toLowerCase().replace(/\.$/, '')
+  const name = normalHost(host)
+  if (name === undefined) return false
   return hosts.some(entry => {
-    const bound = entry.toLowerCase()
-    return bound.startsWith('*.') ? name.endsWith(bound.slice(1)) && name.length >= bound.length : name === bound
+    if (!entry.startsWith('*.')) return name === normalHost(entry)
+    const above = normalHost(entry.slice(2))
+    return above !== undefined && name.endsWith(`.${above}`)
   })
 }

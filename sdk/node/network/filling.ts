@@ -32,7 +32,8 @@ export const encodingOf = (type: string): Encode | undefined => {
   return /^(?:text\/|multipart\/form-data\b)/i.test(type) ? plain : undefined
 }
 
-const pairs = (headers: readonly string[]): [name: string, value: string][] =>
+/** The headers of a list of names and values. */
+export const pairs = (headers: readonly string[]): [name: string, value: string][] =>
   Array.from({ length: headers.length / 2 }, (_, at) => [headers[2 * at]!, headers[2 * at + 1]!])
 
 /** The name and password in a header, as they are encoded in it. */
@@ -85,14 +86,7 @@ export const filled = async (
   const values = found.length > 0 ? await bound.fill(found, to) : new Map<string, string>()
   if (values.size === 0) return { headers, body }
   const bytes = encode && text ? Buffer.from(withValues(text, values, latin(encode)), 'latin1') : body
-  const length = Buffer.isBuffer(bytes) && asked.headers['content-length'] !== undefined ? String(bytes.length) : ''
-  return {
-    headers: pairs(headers).flatMap(([name, value]) => [
-      name,
-      length && name.toLowerCase() === 'content-length' ? length : headerWith(value, values),
-    ]),
-    body: bytes,
-  }
+  return { headers: pairs(headers).flatMap(([name, value]) => [name, headerWith(value, values)]), body: bytes }
 }
 
 /** The bytes of a text, one a character: so that a body which is no text stays as it is. */
@@ -101,9 +95,40 @@ const latin =
   value =>
     Buffer.from(encode(value)).toString('latin1')
 
-const ofBody = /^(?:content-length|content-encoding)$/i
+/** What is held back as the beginning of a value goes on after this time, where a protocol waits for it. */
+const HELD_MS = 1_000
 
-/** An answer without the values: its headers, and its body as it comes. */
+/** Masks bytes as they come; with `waits` what may be the beginning of a value is held back for a second at most. */
+export const maskedBytes = (masker: Masker, waits = true): Transform => {
+  let stream = masker.stream()
+  let late: NodeJS.Timeout | undefined
+  const go = (text: string) => Buffer.from(text, 'latin1')
+  const bytes = new Transform({
+    transform: (piece: Buffer, _, done) => {
+      clearTimeout(late)
+      if (waits)
+        late = setTimeout(() => {
+          const rest = stream.end()
+          stream = masker.stream()
+          if (rest) bytes.push(go(rest))
+        }, HELD_MS).unref()
+      done(null, go(stream.push(piece.toString('latin1'))))
+    },
+    flush: done => {
+      clearTimeout(late)
+      done(null, go(stream.end()))
+    },
+    destroy: (error, done) => {
+      clearTimeout(late)
+      done(error)
+    },
+  })
+  return bytes
+}
+
+const OF_BODY = /^content-encoding$/i
+
+/** An answer without the values: its headers, and its body as it comes; undefined: it cannot be read. */
 export const hidden = (
   came: IncomingMessage,
   headers: readonly string[],
@@ -111,14 +136,12 @@ export const hidden = (
 ): { readonly headers: string[]; readonly body: readonly [Readable, ...Transform[]] } | undefined => {
   const codings = (came.headers['content-encoding'] ?? 'identity').split(',').map(each => each.trim().toLowerCase())
   const unpacking = codings.filter(coding => coding !== 'identity').toReversed()
+  if ((came.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') return undefined
   if (unpacking.some(coding => !Object.hasOwn(CODINGS, coding))) return undefined
-  const stream = masker.stream()
-  const masking = new Transform({
-    transform: (piece: Buffer, _, done) => done(null, Buffer.from(stream.push(piece.toString('latin1')), 'latin1')),
-    flush: done => done(null, Buffer.from(stream.end(), 'latin1')),
-  })
   return {
-    headers: pairs(headers).flatMap(([name, value]) => (ofBody.test(name) ? [] : [name, masker.mask(value)])),
-    body: [came, ...unpacking.map(coding => CODINGS[coding]!()), masking],
+    headers: pairs(headers).flatMap(([name, value]) =>
+      OF_BODY.test(name) || masker.mask(name) !== name ? [] : [name, masker.mask(value)],
+    ),
+    body: [came, ...unpacking.map(coding => CODINGS[coding]!()), maskedBytes(masker, false)],
   }
 }

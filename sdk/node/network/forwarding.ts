@@ -1,13 +1,19 @@
-import { request, STATUS_CODES, type IncomingMessage, type RequestOptions, type ServerResponse } from 'node:http'
+import { request, ServerResponse, STATUS_CODES, type IncomingMessage, type RequestOptions } from 'node:http'
+import type { Socket } from 'node:net'
 import { pipeline, type Duplex, type Readable, type Transform } from 'node:stream'
 import { Refusal } from '../../refusal.js'
 import { codeOf } from '../files/paths.js'
 import type { BoundTraffic } from './bound-traffic.js'
-import { filled, hidden } from './filling.js'
+import { Masker } from '../access/masker.js'
+import { filled, hidden, maskedBytes, pairs } from './filling.js'
 import { SENTENCES } from './outbound.js'
 import { written, type Target } from './policy.js'
+import { splice } from './splice.js'
 
-/** Headers of one connection, not of the request (RFC 9110, section 7.6.1). */
+/**
+ * Headers of one connection, not of the request (RFC 9110, section 7.6.1), and those that say where it begins, where
+ * it ends and for whom it is: the daemon writes these from what its own parser found.
+ */
 const TRAVEL = new Set([
   'connection',
   'proxy-connection',
@@ -15,10 +21,13 @@ const TRAVEL = new Set([
   'te',
   'trailer',
   'upgrade',
+  'http2-settings',
   'proxy-authorization',
   'proxy-authenticate',
   'expect',
   'host',
+  'content-length',
+  'transfer-encoding',
 ])
 
 /** Why a request is not sent on. */
@@ -32,8 +41,6 @@ export interface Onward {
   readonly target: Target
   readonly secure: boolean
   readonly path: string
-  /** What the server is asked for. */
-  readonly host: string
   /** How it is connected. */
   readonly connection: Pick<RequestOptions, 'agent' | 'createConnection'>
   /** What is put in on the way; left out: nothing. */
@@ -48,6 +55,12 @@ export const wrongOf = (error: unknown, target: Target): Wrong => {
   return { status, text: `${written(target)} could not be asked: ${SENTENCES[code] ?? (code || String(error))}` }
 }
 
+/** The header `Host` of a target. */
+export const hostHeader = ({ host, port }: Target, secure: boolean): string => {
+  const name = host.includes(':') ? `[${host}]` : host
+  return port === (secure ? 443 : 80) ? name : `${name}:${port}`
+}
+
 /** The headers of a message that go on with it. */
 const travelling = ({ rawHeaders, headers }: IncomingMessage): string[] => {
   const named = new Set((headers.connection ?? '').split(',').map(name => name.trim().toLowerCase()))
@@ -57,52 +70,135 @@ const travelling = ({ rawHeaders, headers }: IncomingMessage): string[] => {
   })
 }
 
-/** Whether a request asks a server for another host than the one it was connected as. */
-const otherHost = ({ host, target }: Onward): string | undefined => {
-  const asked = URL.parse(`http://${host}`)?.hostname.replace(/^\[(.*)\]$/, '$1')
-  return asked?.toLowerCase() === target.host.toLowerCase() ? undefined : host.slice(0, 200)
-}
+/** Headers by which a program would choose how a host encodes or cuts an answer; cut values are not found in it. */
+const CHOOSING = new Set(['accept-encoding', 'accept-charset', 'range', 'if-range', 'a-im'])
 
-/** Without this a server may pack its answer, and what is packed twice shows nothing. */
-const UNPACKED = ['accept-encoding', 'identity']
-
-const unpacked = (headers: readonly string[]): string[] => [
-  ...headers.filter((_, at) => headers[at - (at % 2)]!.toLowerCase() !== UNPACKED[0]),
-  ...UNPACKED,
+const whole = (headers: readonly string[]): string[] => [
+  ...headers.filter((_, at) => !CHOOSING.has(headers[at - (at % 2)]!.toLowerCase())),
+  'accept-encoding',
+  'identity',
 ]
+
+/** Where a message ends, as the parser found it; undefined: its body is coded in a way that is not sent on. */
+const framing = ({ headers }: IncomingMessage, body?: Buffer): string[] | undefined => {
+  const { 'transfer-encoding': coding, 'content-length': length } = headers
+  if (coding !== undefined && coding.toLowerCase() !== 'chunked') return undefined
+  if (body && (coding !== undefined || length !== undefined)) return ['content-length', String(body.length)]
+  if (coding !== undefined) return ['transfer-encoding', 'chunked']
+  return length === undefined ? [] : ['content-length', length]
+}
 
 /** Sends a request on and gives its answer back. */
 export const forward = async (asked: IncomingMessage, answer: ServerResponse, onward: Onward): Promise<void> => {
-  const { target, secure, bound, host, path, connection } = onward
+  const { target, secure, bound, path, connection } = onward
   const method = asked.method ?? 'GET'
-  const other = otherHost(onward)
-  const to = { ...target, method, secure, ...(other !== undefined && { other }) }
   const masker = bound?.opens(target.host) ? await bound.masker(target.host) : undefined
-  const all = masker ? unpacked(travelling(asked)) : travelling(asked)
-  const { headers, body } = bound ? await filled(asked, all, to, bound) : { headers: all, body: asked }
+  const all = masker ? whole(travelling(asked)) : travelling(asked)
+  const { headers, body } = bound
+    ? await filled(asked, all, { ...target, method, secure }, bound)
+    : { headers: all, body: asked }
+  const frame = framing(asked, Buffer.isBuffer(body) ? body : undefined)
+  if (!frame) return answerWrong(answer, { status: 501, text: 'expected a body that is chunked or has a length' })
   const close = connection.agent ? [] : ['connection', 'close']
-  const sent = request({ ...connection, method, path, setHost: false, headers: ['host', host, ...headers, ...close] })
-  sent.once('response', came => {
-    const plain = travelling(came)
-    const shown = masker && hidden(came, plain, masker)
-    if (masker && !shown) {
-      came.destroy()
-      return answerWrong(answer, {
-        status: 502,
-        text: `${written(target)} answers packed in a way that cannot be read`,
-      })
-    }
-    answer.writeHead(came.statusCode ?? 502, came.statusMessage, shown?.headers ?? plain)
-    // The types of `pipeline` know no list whose first is read and whose last is written.
-    const ways: readonly [Readable, ...Transform[]] = shown?.body ?? [came]
-    pipeline([...ways, answer], () => void (connection.agent ? undefined : sent.destroy()))
+  const sent = request({
+    ...connection,
+    method,
+    path,
+    setHost: false,
+    headers: ['host', hostHeader(target, secure), ...headers, ...frame, ...close],
   })
+  sent.once('response', came =>
+    give(came, answer, target, masker, () => void (connection.agent ? undefined : sent.destroy())),
+  )
   // It came paused, so that nothing of it is lost.
   sent.once('socket', socket => socket.resume())
   sent.on('error', error => (answer.headersSent ? void answer.destroy() : answerWrong(answer, wrongOf(error, target))))
   answer.once('close', () => answer.writableFinished || sent.destroy())
   if (Buffer.isBuffer(body)) sent.end(body)
-  else pipeline(body, sent, () => {})
+  else if (frame.length > 0) pipeline(body, sent, () => {})
+  else sent.end()
+}
+
+/** Gives a program the answer of a host; without the values that the masker finds in it. */
+const give = (
+  came: IncomingMessage,
+  answer: ServerResponse,
+  target: Target,
+  masker: Masker | undefined,
+  given: () => void,
+): void => {
+  const shown = masker && hidden(came, travelling(came), masker)
+  const length = framing(came)
+  if ((masker && !shown) || !length) {
+    came.destroy()
+    return answerWrong(answer, { status: 502, text: `${written(target)} answers packed in a way that cannot be read` })
+  }
+  const status = came.statusCode ?? 502
+  // A reason is free text, in which a host could say anything.
+  if (shown) answer.writeHead(status, STATUS_CODES[status] ?? '', shown.headers)
+  else
+    answer.writeHead(status, came.statusMessage, [
+      ...travelling(came),
+      ...(length[0] === 'content-length' ? length : []),
+    ])
+  // The types of `pipeline` know no list whose first is read and whose last is written.
+  const ways: readonly [Readable, ...Transform[]] = shown?.body ?? [came]
+  pipeline([...ways, answer], given)
+}
+
+/**
+ * Sends a request on that asks for another protocol; once the host agrees, what a program says goes on as it is, with
+ * its placeholders, and what the host says without the values.
+ */
+export const switchProtocol = async (
+  asked: IncomingMessage,
+  socket: Socket,
+  head: Buffer,
+  { target, secure, bound, path, connection }: Onward,
+): Promise<void> => {
+  const masker = (await bound?.masker(target.host)) ?? new Masker([])
+  const plain = travelling(asked)
+  const sent = request({
+    ...connection,
+    method: asked.method ?? 'GET',
+    path,
+    setHost: false,
+    headers: [
+      'host',
+      hostHeader(target, secure),
+      // Packed messages show no value.
+      ...pairs(whole(plain)).flatMap(([name, value]) =>
+        /^sec-websocket-extensions$/i.test(name) ? [] : [name, value],
+      ),
+      'connection',
+      'upgrade',
+      'upgrade',
+      asked.headers.upgrade ?? '',
+    ],
+  })
+  sent.once('socket', far => far.resume())
+  sent.once('response', came => {
+    const answer = new ServerResponse(asked)
+    answer.shouldKeepAlive = false
+    answer.assignSocket(socket)
+    answer.once('finish', () => socket.end())
+    give(came, answer, target, masker, () => {})
+  })
+  sent.once('upgrade', (came, far, first) => {
+    const lines = pairs(hidden(came, travelling(came), masker)?.headers ?? [])
+      .concat([
+        ['connection', 'upgrade'],
+        ['upgrade', masker.mask(came.headers.upgrade ?? '')],
+      ])
+      .map(([name, value]) => `${name}: ${value}\r\n`)
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`, 'latin1')
+    if (first.length) far.unshift(first)
+    if (head.length) socket.unshift(head)
+    splice(socket, far, { through: maskedBytes(masker) })
+  })
+  sent.on('error', error => endWrong(socket, wrongOf(error, target)))
+  socket.once('close', () => sent.destroy())
+  sent.end()
 }
 
 /** Ends a connection with why. */

@@ -117,24 +117,32 @@ export const socketsHeldBy = (pid: number): string[] => {
   }
 }
 
+/** A socket on which a process or one of its descendants listens. */
+export type SocketOfFamily = ListeningSocket & Pick<Listening, 'elsewhere'>
+
+const networkOf = (pid: number | 'self'): string | undefined => {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/net`)
+  } catch {
+    return undefined
+  }
+}
+
 /** The sockets of a process and its descendants on which they listen. */
-export const socketsOfFamily = (leader: number): ListeningSocket[] => {
+export const socketsOfFamily = (leader: number): SocketOfFamily[] => {
+  const own = networkOf('self')
   const tables = new Map<string, Map<string, ListeningSocket>>()
-  const found = new Map<string, ListeningSocket>()
+  const found = new Map<string, SocketOfFamily>()
   for (const pid of familyOf(leader)) {
     const sockets = socketsHeldBy(pid)
     if (sockets.length === 0) continue
-    let network: string
-    try {
-      network = readlinkSync(`/proc/${pid}/ns/net`)
-    } catch {
-      continue
-    }
+    const network = networkOf(pid)
+    if (network === undefined) continue
     const table = tables.get(network) ?? new Map(listeningSockets(pid).map(socket => [socket.inode, socket]))
     tables.set(network, table)
     for (const inode of sockets) {
       const listening = table.get(inode)
-      if (listening) found.set(inode, listening)
+      if (listening) found.set(inode, { ...listening, ...(network !== own && { elsewhere: true }) })
     }
   }
   return [...found.values()]
@@ -143,9 +151,9 @@ export const socketsOfFamily = (leader: number): ListeningSocket[] => {
 /** Where a process and its descendants listen for connections from this machine, lowest port first. */
 export const listeningOf = (leader: number): Listening[] => {
   const found = new Map<number, Listening>()
-  for (const { port, address } of socketsOfFamily(leader)) {
+  for (const { port, address, elsewhere } of socketsOfFamily(leader)) {
     const [host] = loopbacksOf(address)
-    if (host && found.get(port)?.host !== '127.0.0.1') found.set(port, { port, host })
+    if (host && found.get(port)?.host !== '127.0.0.1') found.set(port, { port, host, ...(elsewhere && { elsewhere }) })
   }
   return [...found.values()].sort((a, b) => a.port - b.port)
 }

@@ -4,7 +4,10 @@ import type { Duplex } from 'node:stream'
 import { connect as secured, TLSSocket } from 'node:tls'
 import { trustedContext, type Authority } from './authority.js'
 import type { BoundTraffic } from './bound-traffic.js'
-import { forward, endWrong, answerWrong, wrongOf } from './forwarding.js'
+import { Masker } from '../access/masker.js'
+import { maskedBytes } from './filling.js'
+import { forward, endWrong, answerWrong, switchProtocol, wrongOf, type Wrong } from './forwarding.js'
+import { hostAndPort } from './host-form.js'
 import type { Dial, Target } from './policy.js'
 import { splice } from './splice.js'
 import { ignored } from '../../ignored.js'
@@ -17,7 +20,6 @@ interface Opened {
   readonly target: Target
   readonly secure: boolean
   readonly agent: Agent
-  readonly connect: () => Promise<Socket>
 }
 
 /** What opened connections stand on. */
@@ -40,7 +42,7 @@ export class OpenedConnections {
     this.#http.on('request', (asked: IncomingMessage, answer: ServerResponse) => this.#forward(asked, answer))
     this.#http.on(
       'upgrade',
-      (asked: IncomingMessage, socket: Duplex, head: Buffer) => void this.#raw(asked, socket, head),
+      (asked: IncomingMessage, socket: Duplex, head: Buffer) => void this.#switch(asked, socket, head),
     )
     this.#http.on(
       'clientError',
@@ -56,7 +58,11 @@ export class OpenedConnections {
       far.destroy()
     } else if (first?.[0] === HANDSHAKE) await this.#secure(socket, far, target)
     else if (first && FIRST_LINE.test(first.subarray(0, 20).toString('latin1'))) this.#take(socket, far, target, false)
-    else splice(socket, far)
+    else splice(socket, far, { through: maskedBytes(await this.#masker(target)) })
+  }
+
+  async #masker({ host }: Target): Promise<Masker> {
+    return (await this.#deps.bound()?.masker(host)) ?? new Masker([])
   }
 
   async #secure(socket: Socket, far: Socket, target: Target): Promise<void> {
@@ -98,7 +104,7 @@ export class OpenedConnections {
       )
       return undefined
     }
-    this.#opened.set(socket, { target, secure, agent, connect })
+    this.#opened.set(socket, { target, secure, agent })
     socket.once('close', () => {
       agent.destroy()
       ready?.destroy()
@@ -109,32 +115,40 @@ export class OpenedConnections {
 
   #forward(asked: IncomingMessage, answer: ServerResponse): void {
     const { target, secure, agent } = this.#opened.get(asked.socket)!
+    const wrong = misdirected(asked, target)
+    if (wrong) return answerWrong(answer, wrong)
     const bound = this.#deps.bound()
-    const onward = {
-      target,
-      secure,
-      path: asked.url ?? '/',
-      host: asked.headers.host ?? '',
-      connection: { agent },
-      ...(bound && { bound }),
-    }
+    const onward = { target, secure, path: asked.url ?? '/', connection: { agent }, ...(bound && { bound }) }
     forward(asked, answer, onward).catch(error => answerWrong(answer, wrongOf(error, target)))
   }
 
-  /** What becomes another protocol goes on as it is, with its placeholders. */
-  async #raw(asked: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const { target, connect } = this.#opened.get(asked.socket)!
+  async #switch(asked: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    const { target, secure, agent } = this.#opened.get(asked.socket)!
     socket.on('error', ignored('its close follows'))
+    const wrong = misdirected(asked, target)
+    if (wrong) return endWrong(socket, wrong)
+    const bound = this.#deps.bound()
+    const onward = { target, secure, path: asked.url ?? '/', connection: { agent }, ...(bound && { bound }) }
     try {
-      const far = await connect()
-      const lines = asked.rawHeaders.map((text, at) => (at % 2 ? `${text}\r\n` : `${text}: `)).join('')
-      far.write(`${asked.method} ${asked.url} HTTP/1.1\r\n${lines}\r\n`, 'latin1')
-      if (head.length) socket.unshift(head)
-      splice(socket, far)
+      // Node types the socket of an upgrade as the stream that it is at least.
+      await switchProtocol(asked, socket as Socket, head, onward)
     } catch (error) {
       endWrong(socket, wrongOf(error, target))
     }
   }
+}
+
+/** Why a request is not for the host of its connection; undefined: it is. */
+const misdirected = ({ url = '', method, headersDistinct }: IncomingMessage, target: Target): Wrong | undefined => {
+  if (!url.startsWith('/') && !(method === 'OPTIONS' && url === '*'))
+    return { status: 400, text: `expected a path of ${target.host} that begins with /` }
+  const other = headersDistinct.host?.find(each => hostAndPort(each, 1)?.host !== target.host)
+  return other === undefined
+    ? undefined
+    : {
+        status: 421,
+        text: `this connection leads to ${target.host}: expected that as Host, found ${other.slice(0, 200)}`,
+      }
 }
 
 /** What a program says first, which stays to be read; undefined: the host speaks first, or it says nothing. */

@@ -7,7 +7,8 @@ import { Refusal, refuse } from '../../refusal.js'
 import { addressKind, barred } from './addresses.js'
 import { placeholdersIn, withValues, type BoundTraffic } from './bound-traffic.js'
 import { encodingOf } from './filling.js'
-import { judge, sentenceOf, type NetworkReach } from './policy.js'
+import { normalHost } from './host-form.js'
+import { HOST_FORM, judge, sentenceOf, type NetworkReach } from './policy.js'
 
 /** A request to a server outside, made for somebody else. */
 export interface OutboundRequest {
@@ -122,7 +123,9 @@ export const SENTENCES: { readonly [code: string]: string } = {
 
 /** The addresses a host stands for, only those that may be asked. */
 export const addressesOf = async (url: URL, reach: NetworkReach, signal: AbortSignal): Promise<LookupAddress[]> => {
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const host =
+    normalHost(url.hostname)
+    ?? refuse('invalid', `url: expected ${HOST_FORM} as host, found ${url.hostname.slice(0, 300)}`)
   const port = portOf(url)
   const family = isIP(host)
   const all = family ? [{ address: host, family }] : await named(host, signal)
@@ -145,7 +148,7 @@ const filledHop = async (hop: Hop, bound: BoundTraffic | undefined): Promise<Hop
   const body = typeof hop.body === 'string' ? hop.body : ''
   const found = placeholdersIn([...Object.values(headers), body].join('\n'))
   if (!bound || found.length === 0) return hop
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const host = normalHost(url.hostname) ?? ''
   const values = await bound.fill(found, { host, port: portOf(url), method, secure: url.protocol === 'https:' })
   const type = Object.entries(headers).find(([name]) => name.toLowerCase() === 'content-type')?.[1] ?? ''
   return {

@@ -1,8 +1,9 @@
 import { connect, type LookupFunction, type Socket } from 'node:net'
 import { refuse } from '../../refusal.js'
 import { addressKind, isHere, plainAddress, type Listener, type MachineReach } from './addresses.js'
-import { plainName, type Allowed } from './allow.js'
+import type { Allowed } from './allow.js'
 import type { BoundTraffic } from './bound-traffic.js'
+import { normalHost } from './host-form.js'
 import { Names } from './names.js'
 import { ignored } from '../../ignored.js'
 
@@ -21,7 +22,7 @@ export interface NetworkRules extends NetworkPolicy {
 
 /** Where a program asked to be connected. */
 export interface Target {
-  /** A name or an address. */
+  /** A name or an address, in its normal form. */
   readonly host: string
   readonly port: number
 }
@@ -62,6 +63,9 @@ export interface Barred {
 
 const CONNECT_MS = 30_000
 
+/** What is expected of a host, as the end of a sentence. */
+export const HOST_FORM = 'a name of letters, digits, -, _ and ., or an address'
+
 /** How a target is written. */
 export const written = ({ host, port }: Target): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
@@ -76,7 +80,7 @@ const holds = (entry: Allowed, { host, port }: Target, plain: string, here: bool
     case 'name': {
       // The owner of a name chooses its addresses, so a name opens no port of this machine.
       if (here) return false
-      const name = plainName(host)
+      const name = normalHost(host) ?? ''
       return entry.below ? name.endsWith(`.${entry.name}`) : name === entry.name
     }
   }
@@ -118,12 +122,17 @@ export const sentenceOf = (target: Target, { why, entry }: Barred): string =>
  * @throws A refusal `forbidden` where the rules do not let it, and the system's error where nobody answers.
  */
 export const connectChecked = async (
-  target: Target,
+  asked: Target,
   rules: NetworkRules,
   signal: AbortSignal,
   names = new Names(),
 ): Promise<Socket> => {
-  const all = await names.find(target.host.replace(/%.*$/, ''), signal)
+  const host =
+    normalHost(asked.host)
+    ?? refuse('forbidden', `${JSON.stringify(asked.host.slice(0, 300))} is not reached: expected ${HOST_FORM}`)
+  // What is judged is what is looked up and dialled.
+  const target = { host, port: asked.port }
+  const all = await names.find(host, signal)
   signal.throwIfAborted()
   const open = all.filter(({ address }) => judge(target, address, rules) === undefined)
   if (!open.length) {

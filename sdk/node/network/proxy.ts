@@ -3,14 +3,18 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { BoundTraffic } from './bound-traffic.js'
 import { forward, endWrong, answerWrong, wrongOf } from './forwarding.js'
+import { hostAndPort } from './host-form.js'
 import { OpenedConnections, type OpenedDeps } from './opened.js'
-import type { Dial, Target } from './policy.js'
+import { HOST_FORM, type Dial, type Target } from './policy.js'
 import { serveSocks } from './socks.js'
 import { splice } from './splice.js'
 import { ignored } from '../../ignored.js'
 
 const SOCKS5 = 5
 const FIRST_BYTE_MS = 60_000
+const USUAL_PORT = 80
+/** The target of a request to a proxy: what names the host, and the rest without a fragment. */
+const ABSOLUTE = /^http:\/\/([^/?#]+)([^#]*)/i
 
 /**
  * The proxy through which a conversation reaches what lies beyond its own network: HTTP with CONNECT and with whole
@@ -56,9 +60,8 @@ export class EgressProxy {
 
   async #tunnel(asked: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on('error', ignored('its close follows'))
-    const target = targetOf(URL.parse(`http://${asked.url ?? ''}`))
-    if (!target || !/:\d+$/.test(asked.url ?? ''))
-      return endWrong(socket, { status: 400, text: 'expected CONNECT host:port' })
+    const target = hostAndPort(asked.url ?? '')
+    if (!target) return endWrong(socket, { status: 400, text: `expected CONNECT host:port with ${HOST_FORM}` })
     try {
       const far = await this.#dial(target)
       if (socket.destroyed) return void far.destroy()
@@ -71,12 +74,14 @@ export class EgressProxy {
   }
 
   async #forward(asked: IncomingMessage, answer: ServerResponse): Promise<void> {
-    const url = URL.parse(asked.url ?? '')
-    const target = url?.protocol === 'http:' ? targetOf(url) : undefined
-    if (!url || !target)
+    const [, authority = '', rest = ''] = ABSOLUTE.exec(asked.url ?? '') ?? []
+    const target = hostAndPort(authority, USUAL_PORT)
+    if (!target)
       return answerWrong(answer, {
         status: 400,
-        text: 'this is the way out of a conversation: expected a whole http address, or CONNECT host:port',
+        text:
+          'this is the way out of a conversation: expected a whole http address, or CONNECT host:port, with '
+          + HOST_FORM,
       })
     try {
       const far = await this.#dial(target)
@@ -86,8 +91,7 @@ export class EgressProxy {
       await forward(asked, answer, {
         target,
         secure: false,
-        path: `${url.pathname}${url.search}`,
-        host: url.host,
+        path: rest.startsWith('/') ? rest : `/${rest}`,
         connection: { createConnection: () => far },
         ...(bound && { bound }),
       })
@@ -103,10 +107,4 @@ export class EgressProxy {
       void this.#opened.serve(socket as Socket, far, target).catch(() => socket.destroy())
     else splice(socket, far)
   }
-}
-
-const targetOf = (url: URL | null): Target | undefined => {
-  if (!url || url.username || url.password) return undefined
-  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  return host ? { host, port: Number(url.port || 80) } : undefined
 }

@@ -15,6 +15,8 @@ export interface ListeningSocket {
 export interface Listening {
   readonly port: number
   readonly host: Loopback
+  /** It is in another network than the daemon, which reaches it by a relay alone. */
+  readonly elsewhere?: true
 }
 
 /** The addresses on which a server of this machine is reached. */

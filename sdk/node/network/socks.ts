@@ -1,6 +1,7 @@
 import type { Socket } from 'node:net'
 import { codeOf } from '../files/paths.js'
 import { Refusal } from '../../refusal.js'
+import { normalHost } from './host-form.js'
 import type { Dial, Target } from './policy.js'
 
 const VERSION = 5
@@ -56,9 +57,11 @@ export const serveSocks = async (
   const [, command, , type = 0] = request
   if (command !== CONNECT) return end(REPLY.command)
   if (type !== IPV4 && type !== NAME && type !== IPV6) return end(REPLY.addressType)
-  const host = await hostIn(socket, type)
+  const named = await hostIn(socket, type)
   const port = (await take(socket, 2))?.readUInt16BE()
-  if (!host || !port) return void socket.destroy()
+  if (!named || !port) return void socket.destroy()
+  const host = normalHost(named)
+  if (host === undefined) return end(REPLY.notAllowed)
   try {
     const far = await dial({ host, port })
     if (socket.destroyed) return void far.destroy()

@@ -39,7 +39,9 @@ const judgedNow = (): Judged => {
   const key = `${declarations()}:${homedir()}:${PATH}`
   if (judged?.key === key) return judged
   const folders = PATH.split(':').filter(isInstalled)
-  return (judged = { key, folders, path: folders.filter(isKeptInside).join(':') })
+  // By their real paths: behind a wall a link of the machine need not be there, as that of fnm to the Node of a shell.
+  const inside = new Set(folders.filter(isKeptInside).map(realOf))
+  return (judged = { key, folders, path: [...inside].join(':') })
 }
 
 /**

@@ -136,6 +136,7 @@ export const runHere = async (program: string, args: readonly string[], options:
   if (pid !== undefined && walled && !priority) lowerPriority(pid)
   const out = new Kept(maxBytes)
   const err = new Kept(maxBytes)
+  let lingering: NodeJS.Timeout | undefined
   for (const [from, kept] of [
     ['stdout', out],
     ['stderr', err],
@@ -143,6 +144,7 @@ export const runHere = async (program: string, args: readonly string[], options:
     const stream = child[from]!
     stream.on('data', (piece: Buffer) => {
       kept.add(piece)
+      lingering?.refresh()
       const taken = onOutput?.(piece, from)
       if (!taken) return
       stream.pause()
@@ -172,9 +174,17 @@ export const runHere = async (program: string, args: readonly string[], options:
 
   const { promise, resolve, reject } = Promise.withResolvers<[number | null, NodeJS.Signals | null]>()
   child.once('error', reject)
-  // When the leader exits, kill its group: a child left running would keep the outputs open.
+  // When the leader exits, kill its group: a child left running would keep the outputs open. One that has left the
+  // group, as the connection that ssh shares, keeps them open for as long as it runs: they are read until they are
+  // silent.
+  const leave = () => {
+    if (child.stdout!.isPaused() || child.stderr!.isPaused()) return void lingering?.refresh()
+    child.stdout!.destroy()
+    child.stderr!.destroy()
+  }
   child.once('exit', () => {
     if (pid !== undefined && !killer) signalGroup(pid, 'SIGKILL')
+    lingering = setTimeout(leave, GRACE_MS)
   })
   child.once('close', (code, by) => resolve([code, by]))
   if (pid !== undefined) onStart?.(pid, promise)
@@ -195,6 +205,7 @@ export const runHere = async (program: string, args: readonly string[], options:
   } finally {
     clearTimeout(late)
     clearTimeout(killer)
+    clearTimeout(lingering)
     signal?.removeEventListener('abort', stop)
   }
 }

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import type { Env } from '../programs/list-env.js'
 import { ownEnv, ownProgram, run } from '../programs/run.js'
 import { note } from './sources.js'
-import type { WallHome } from './spec.js'
+import { seedHome } from './seed-home.js'
+import type { Trust, WallHome } from './spec.js'
 import { toolchainEnv } from '../programs/toolchain-folders.js'
 
 /** Names of the home folders in the data folder, and of the shared caches. */
@@ -38,14 +39,27 @@ const homeIn = async (data: string, folder: string, caches: string): Promise<Wal
   return { ...home, gitconfig: await identityFile(data) }
 }
 
+interface ConversationHome {
+  readonly alone?: boolean
+  readonly trust?: Trust
+}
+
 /**
- * The home folder of a conversation with its `/tmp`; creates it if missing.
+ * The home folder of a conversation with its `/tmp`; creates it if missing. It has one for each trust.
  *
- * Caches are shared by the whole sandbox, or with `alone` private: shared caches may contain builds of any folder.
+ * Caches are shared by all conversations of a trust, or with `alone` private: shared caches may contain builds of any
+ * folder, and a program in a cache runs in the next build.
  */
-export const homeOfConversation = (data: string, id: string, { alone = false } = {}): Promise<WallHome> => {
-  const folder = conversationHome(data, id)
-  return homeIn(data, folder, alone ? join(folder, 'home/.cache') : join(data, CACHES))
+export const homeOfConversation = async (
+  data: string,
+  id: string,
+  { alone = false, trust = 'lands' }: ConversationHome = {},
+): Promise<WallHome> => {
+  const whole = conversationHome(data, id)
+  const folder = trust === 'lands' ? whole : join(whole, trust)
+  const shared = join(data, trust === 'lands' ? CACHES : `${CACHES}-${trust}`)
+  const home = await homeIn(data, folder, alone ? join(folder, 'home/.cache') : shared)
+  return trust === 'lands' ? home : { ...home, apart: { conversation: id, trust } }
 }
 
 /** The home folder of programs outside conversations, such as people's terminals. */
@@ -59,6 +73,26 @@ export const homeOfPeople = (data: string): Promise<WallHome> =>
 export const homeOfProgram = (data: string, id: string): Promise<WallHome> => {
   const folder = programHome(data, id)
   return homeIn(data, folder, join(folder, 'home/.cache'))
+}
+
+/**
+ * The home folder of a connected program for one conversation whose work does not land by itself; creates it if
+ * missing.
+ *
+ * It begins with the program's settings and sign-ins as they are, and again when those change: what a program of such a
+ * conversation writes there is found by no other.
+ */
+export const homeOfProgramApart = async (
+  data: string,
+  id: string,
+  { apart, tmp }: Pick<WallHome, 'apart' | 'tmp'>,
+): Promise<WallHome> => {
+  const { conversation, trust } = apart!
+  const place = join(conversationHome(data, conversation), trust, 'programs', id)
+  const dir = await seedHome(join(programHome(data, id), 'home'), place)
+  const caches = join(dir, '.cache')
+  await mkdir(caches, { recursive: true, mode: 0o700 })
+  return { dir, tmp, caches, gitconfig: await identityFile(data), apart: apart! }
 }
 
 /** The folder of programs installed into a connected program's home folder. */

@@ -18,8 +18,16 @@ export interface WallGitdir {
   readonly exclude?: readonly string[]
 }
 
+/**
+ * Whose work runs: what `lands` by itself, what waits for a person who may land, or what an `outside` source woke. They
+ * share nothing that one of them can write.
+ */
+export type Trust = 'lands' | 'waits' | 'outside'
+
 /** A home folder behind the wall. Paths are real and absolute. */
 export interface WallHome {
+  /** The conversation that it is apart for; absent: a home that work which lands by itself may share. */
+  readonly apart?: { readonly conversation: string; readonly trust: Trust }
   readonly dir: string
   /** Shown as `/tmp`. */
   readonly tmp: string

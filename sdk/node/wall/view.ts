@@ -1,4 +1,4 @@
-import { mkdir, realpath } from 'node:fs/promises'
+import { mkdir, readdir, readlink, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { accessTo, isWithin, type ReachFolder } from '../../reach.js'
 import { packageFolder } from '../programs/package.js'
@@ -10,6 +10,7 @@ import { linkedHistory } from './linked-history.js'
 import { mountAround, pinned } from './pins.js'
 import { kindOf, real } from './sources.js'
 import type { Mount, WallSpec } from './spec.js'
+import { settingsCopy } from './settings-copy.js'
 import { systemMounts } from './system.js'
 import { ignored } from '../../ignored.js'
 
@@ -94,7 +95,7 @@ const ofMachine = async ({ home, grants, hide = [], data }: WallSpec): Promise<M
     ? ['bind', await real(home.tmp), '/tmp', 'temporary files']
     : ['empty', '', '/tmp', 'temporary files']
   const mounts: Mount[] = [
-    ...systemMounts(),
+    ...systemMounts(await settingsCopy(data, [...(grants?.read ?? []), ...(grants?.write ?? [])])),
     temporary,
     ...toolchainFolders().map((at): Mount => ['show', at, at, 'toolchain']),
   ]
@@ -102,14 +103,34 @@ const ofMachine = async ({ home, grants, hide = [], data }: WallSpec): Promise<M
     const at = await realpath(path).catch(() => path)
     if (mountAround(mounts, at)?.[0] !== 'show') mounts.push(...(await shown('show', at, 'the sandbox itself')))
   }
-  for (const path of grants?.read ?? []) mounts.push(...(await shown('show', path, 'wall.read')))
+  const closed = [...DOORS, ...hide, data]
+  for (const path of grants?.read ?? []) mounts.push(...(await shownWithout(path, closed, 'wall.read')))
   for (const path of grants?.write ?? []) mounts.push(...(await shown('bind', path, 'wall.write')))
-  return [...mounts, ...(await hiddenIn(mounts, [...DOORS, ...hide, data]))]
+  return [...mounts, ...(await hiddenIn(mounts, closed))]
 }
 
 /** Mounts a path at the same place, if it exists. */
 const shown = async (operation: 'show' | 'bind', path: string, why: string): Promise<Mount[]> =>
   (await kindOf(path)) ? [[operation, path, path, why]] : []
+
+/**
+ * Shows a folder without some paths in it: an empty folder with all that is beside them.
+ *
+ * A mount that covers such a path would be gone once somebody moves it or puts another in its place.
+ */
+const shownWithout = async (path: string, closed: readonly string[], why: string): Promise<Mount[]> => {
+  const inside = closed.filter(each => contains(path, each))
+  if (inside.includes(path)) return []
+  const isThere = await Promise.all(inside.map(kindOf))
+  if (!isThere.some(Boolean) || (await kindOf(path)) !== 'folder') return shown('show', path, why)
+  const mounts: Mount[] = [['empty', '', path, why]]
+  for (const entry of await readdir(path, { withFileTypes: true })) {
+    const at = join(path, entry.name)
+    if (!entry.isSymbolicLink()) mounts.push(...(await shownWithout(at, inside, why)))
+    else mounts.push(['link', await readlink(at), at, why])
+  }
+  return [...mounts, ['seal', '', path]]
+}
 
 const ofHome = async ({ home, exposed = [] }: WallSpec): Promise<Mount[]> => {
   const mounts: Mount[] = []

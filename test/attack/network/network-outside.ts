@@ -17,15 +17,16 @@ export interface Outside {
   readonly found: { readonly [what: string]: string }
 }
 
-const PAGE = 'the page of a host outside'
+export const PAGE = 'the page of a host outside'
 const CANARY = 'canary-of-the-machine'
-const [MACHINE, PUBLIC, PRIVATE] = ['203.0.113.1', '203.0.113.10', '10.77.0.10']
+export const [MACHINE, PUBLIC, PRIVATE] = ['203.0.113.1', '203.0.113.10', '10.77.0.10']
 const NAMES = `127.0.0.1 localhost\n${PUBLIC} public.example\n127.0.0.1 turned.example\n${PRIVATE} near.example\n`
 
-const ip = (...args: string[]): void => void execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'inherit'] })
+/** Runs `ip`. */
+export const ip = (...args: string[]): void => void execFileSync('ip', args, { stdio: ['ignore', 'ignore', 'inherit'] })
 
 /** An outside host: a separate network at the other end of a veth pair. */
-const host = async () => {
+export const hostOutside = async () => {
   const child = spawn('unshare', ['--net', '--', process.execPath, fileURLToPath(import.meta.url), 'host'], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
@@ -61,7 +62,7 @@ const world = async (kind: WallKind, base: string): Promise<Outside> => {
   const names = join(base, 'hosts')
   writeFileSync(names, NAMES)
   execFileSync('mount', ['--bind', names, '/etc/hosts'])
-  const outside = await host()
+  const outside = await hostOutside()
   const [workspace, data, resolver] = [join(base, 'w'), join(base, 'd'), join(base, 'resolv.conf')]
   for (const folder of [workspace, data]) mkdirSync(folder)
   writeFileSync(resolver, 'nameserver 192.0.2.3\n')

@@ -9,7 +9,7 @@ import { callTool, resultOf, TURN } from './servers-support.js'
 import { add, capabilitiesDaemon, inner, program } from './support.js'
 
 /** A server over standard input and output, made of what it answers to each request. */
-const scripted = (daemon: Support, name: string, cases: string): string =>
+const scripted = (daemon: Support, name: string, cases: string, first = ''): string =>
   program(
     daemon,
     `${name}.cjs`,
@@ -17,6 +17,7 @@ const scripted = (daemon: Support, name: string, cases: string): string =>
 const say = message => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
 const tool = (name, description, more = {}) => ({ name, description, inputSchema: { type: 'object' }, ...more })
 let description = 'as it was'
+${first}
 require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
   const { id, method, params } = JSON.parse(line)
   const answer = result => say({ id, result })
@@ -123,8 +124,12 @@ t.test('a server that does not do its part is one sentence, and nothing is kept 
   const attempts: [command: string, sentence: RegExp][] = [
     [program(daemon, 'ends', '#!/bin/sh\necho no key >&2\nexit 3\n'), /the server own ended with exit code 3: no key/],
     [
-      program(daemon, 'talks', '#!/bin/sh\necho hello\nsleep 60\n'),
-      /no message of the Model Context Protocol: "hello"/,
+      program(daemon, 'talks', '#!/bin/sh\necho hello\nexit 1\n'),
+      /ended with exit code 1: wrote a line that is no message of the Model Context Protocol: "hello"/,
+    ],
+    [
+      program(daemon, 'chatters', '#!/bin/sh\nexec yes "not a message"\n'),
+      /no message of the Model Context Protocol: "not a message"/,
     ],
     [program(daemon, 'floods', '#!/bin/sh\nexec tr "\\\\0" x </dev/zero\n'), /a line of more than 16777216 bytes/],
     [
@@ -139,6 +144,27 @@ t.test('a server that does not do its part is one sentence, and nothing is kept 
   for (const [command, sentence] of attempts)
     t.match(await refusalOf(() => add(daemon, stdio(command))), { message: sentence }, command)
   t.same((await daemon.client.call('GET /capabilities')).capabilities, [])
+})
+
+t.test('a server that greets on its output is used, and loses only the tools that are none', async t => {
+  const { daemon } = await capabilitiesDaemon(t)
+  const greetings = [`Server v1 starting…\\n\\n`, `{"level":"info"}\\n[1,2]\\nnull\\n`, '\\ufeff']
+  for (const [at, greeting] of greetings.entries()) {
+    const list = `tool('kept', ''), { name: 'none' }, { name: 'null', inputSchema: null }, null, 'text',
+      { name: 'list', inputSchema: { type: 'array' } }, { inputSchema: { type: 'object' } }, tool('also', '')`
+    const command = scripted(
+      daemon,
+      `greets${at}`,
+      `if (method === 'tools/call') console.log('calling')
+       if (method === 'tools/call') return answer({ content: [{ type: 'text', text: 'done' }] })
+       ${tools(list)}`,
+      `process.stdout.write('${greeting}')`,
+    )
+    await add(daemon, stdio(command))
+    const offered = (await inner(daemon, 'mcp.tools', TURN)).tools.map(({ agentName }) => agentName)
+    t.same(offered, ['own__kept', 'own__also'])
+    t.match(await resultOf(daemon, { server: 'own', name: 'kept', input: {} }), { ok: true, text: 'done' })
+  }
 })
 
 t.test('a call that gives no sign is cancelled after the time that was set', async t => {

@@ -4,6 +4,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, readFileSync, readlinkSync
 import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
+import { until } from '../../support/browser/browser.js'
 import { inGit } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { gitWorld, put, repoAt } from '../git/support.js'
@@ -167,6 +168,7 @@ t.test('points saved while a process rewrites files are whole, and git of the re
   const child = spawn('sh', ['-c', REWRITE], { cwd: join(workspace, 'busy'), stdio: 'ignore' })
   const ended = once(child, 'exit')
   t.teardown(() => child.kill('SIGKILL'))
+  await until(() => existsSync(join(workspace, 'busy/renamed')))
   const ids: string[] = []
   const begun = performance.now()
   while (ids.length < most || performance.now() - begun < REWRITING_MS) {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Frame } from '../../../plugins/agent/contract.js'
@@ -109,6 +109,13 @@ t.test('the checks that edited packages declare are run', async t => {
   const frames = await runTurn(client, 'verified', 'write pkg/deep/a.js\n| 1')
   t.match(ruleFrames(frames), exactly({ id: 'verify', action: 'builtin', outcome: 'ok' }))
   t.ok(existsSync(join(workspace, 'linted')))
+  writeFileSync(join(workspace, 'package.json'), JSON.stringify({ scripts: { lint: 'touch linted-root' } }))
+  for (const isolated of [false, true]) {
+    const own = await runTurn(client, `verified-${isolated}`, 'write top.js\n| 1\nrun ls', { isolated })
+    t.match(ruleFrames(own), isolated ? [] : exactly({ id: 'verify', outcome: 'ok' }), 'a package at the root')
+  }
+  t.ok(existsSync(join(workspace, 'linted-root')))
+  rmSync(join(workspace, 'package.json'))
   await save()
 })
 

@@ -50,9 +50,10 @@ t.test('activity shows the newest entries, the oldest of them first, and applies
   t.match(
     out.split('\n'),
     exactly(
-      /^2026-01-02 \d\d:04:00 {2}agent\.landed +ada@example\.org +“work 0”$/,
-      /“work 1” · count 2$/,
-      /“work 2” {2}failed: no\\u001b\[31m room$/,
+      /^WHEN +WHAT +WHO +ABOUT +DETAILS +OUTCOME$/,
+      /^2026-01-02 \d\d:04 {2}agent\.landed +ada@example\.org +work 0$/,
+      /work 1 +count 2$/,
+      /work 2 +error, no\\u001b\[31m room$/,
       '',
     ),
   )

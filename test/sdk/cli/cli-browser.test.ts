@@ -26,9 +26,10 @@ t.test('browser lists the pages of the browsers', async t => {
   t.match(
     out.split('\n'),
     exactly(
-      /^NAME +STATE +USED +OF +PAGE +SHOWS$/,
-      /^web-1 +running +.*c-1 +p1 +In\\u001b\[31mbox – https:\/\/mail\.example\/$/,
-      /^ +p2 \* +https:\/\/two\.example\/$/,
+      /^NAME +STATE +USED +OF +PAGES$/,
+      /^web-1 +running +.*c-1 +2$/,
+      /^web-1 +p1 +https:\/\/mail\.example\/ +In\\u001b\[31mbox$/,
+      /^web-1 +p2 \* +https:\/\/two\.example\/$/,
       '',
     ),
   )

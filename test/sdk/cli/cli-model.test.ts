@@ -60,7 +60,9 @@ t.test('model servers are added, listed, tested and removed from the command lin
   })
   t.match(await model(['list']), {
     code: 0,
-    out: new RegExp(`^NAME +STATUS +MODELS +PROTOCOL +ADDRESS\\nlab +ready +1 +openai +${server.url}\\n$`),
+    out: new RegExp(
+      `^NAME +STATUS +MODELS +PROTOCOL +ADDRESS +DEFAULT +CHECKED\\nlab +ready +1 +openai +${server.url} +m +.*\\n$`,
+    ),
   })
   t.match(JSON.parse((await model(['list', '--json'])).out), { endpoints: exactly({ id: 'lab', hasKey: true }) })
   t.match(await model(['test', 'lab']), { code: 0, out: /^works: 1 model, m answers in \d+ ms\n$/ })
@@ -87,7 +89,7 @@ t.test('a model that this machine runs is added, stopped, started and removed', 
   const model = (...args: string[]) => sandbox(['model', ...args], { env: { SANDBOX_DATA: data } })
   t.match(await model('fit'), {
     code: 0,
-    out: /^a model may take [\d.]+ GiB.*\nMODEL +WEIGHTS +HERE +LARGEST WINDOW +NAME\nsmall +0.0 GiB +no +16384 +Small/,
+    out: /^a model may take [\d.]+ GiB.*\nMODEL +WEIGHTS +HERE +LARGEST WINDOW +NAME\nsmall +\S+ \S+ +no +16384 +Small/,
   })
   t.match(await model('add', 'own', '--local', 'custom', '--url', files.url, '--context', '100'), {
     code: 2,
@@ -121,7 +123,7 @@ t.test('the models of turns are listed, usable ones first', async t => {
   })
   t.match(await run('models', 'LARGE'), { code: 0, out: /^AGENT.*\nendpoint\/desk +large\s*\n$/ })
   t.match(await run('models', '--limit', '1'), { code: 0, out: /small\s*\n1 model more/ })
-  t.match(await run('models', '--all'), { code: 0, out: /READY\nendpoint[^]*anthropic .*no: no account/ })
+  t.match(await run('models', '--all'), { code: 0, out: /NOT READY\nendpoint[^]*anthropic .* no account/ })
   t.match(await run('models', '--all', '--agent', 'openai'), { code: 0, out: /^AGENT.*\nopenai / })
   t.match(await run('models', '--limit', '0'), { code: 2, err: /expected a number from 1 to 500/ })
 })

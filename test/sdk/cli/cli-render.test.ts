@@ -100,6 +100,10 @@ t.test('every frame has its lines', async t => {
     [{ kind: 'account_usage', windows: [] }, 'limits: none\n'],
     [{ kind: 'fast_mode', state: 'cooldown', reason: 'too many' }, 'fast mode cooldown: too many\n'],
     [{ kind: 'provider_retry', attempt: 2, maxAttempts: 8, status: 529 }, 'retrying the provider (attempt 2 of 8)\n'],
+    [
+      { kind: 'provider_retry', attempt: 1, message: 'the model server failed (500)' },
+      'retrying the provider (attempt 1): the model server failed (500)\n',
+    ],
     [{ kind: 'context_usage', tokens: 900, contextWindow: 1000 }, 'context: 900 of 1000 tokens\n'],
     [
       { kind: 'compact', trigger: 'auto', preTokens: 900, postTokens: 100 },

@@ -1,3 +1,5 @@
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import type { CliColumns, CliVerb } from '../../../sdk/cli-table.js'
 import { answerLines } from '../../../sdk/cli/calls/answer.js'
@@ -7,8 +9,11 @@ import type { Schema } from '../../../sdk/cli/calls/document.js'
 import { placedOf } from '../../../sdk/cli/calls/input.js'
 import { type GroupCommand, bareOf, groupsOf } from '../../../sdk/cli/calls/tables.js'
 import { VERBS } from '../../../sdk/cli/program.js'
+import type { Verb } from '../../../sdk/cli/verb.js'
 import { root } from '../../support/daemon.js'
-import { answerOf, formsOf, publishedGroups } from './published.js'
+import { json } from '../wire.js'
+import { fakeDaemon } from './cli-process.js'
+import { answerOf, formsOf, publishedCalls, publishedGroups } from './published.js'
 
 const commands = publishedGroups.flatMap(each => each.commands)
 const tables = new Map(publishedGroups.map(({ group, table }) => [group, table]))
@@ -40,6 +45,24 @@ const itemsOf = (schema: Schema, path: string): Schema[] => {
   })
 }
 
+/** The entries of a list, or the objects of a field. */
+const partsOf = (schema: Schema, path: string): Schema[] => {
+  const [name = '', ...rest] = path.split('.')
+  const parts = formsOf(schema).flatMap(form => (form.type === 'array' ? formsOf(form.items ?? {}) : form))
+  if (path === '') return parts
+  return parts.flatMap(part => (part.properties?.[name] ? partsOf(part.properties[name], rest.join('.')) : []))
+}
+
+/** Whether an answer of this schema has the field anywhere. */
+const hasBelow = (schema: Schema, path: string, depth = 4): boolean =>
+  has(schema, path)
+  || (depth > 0
+    && partsOf(schema, '').some(part =>
+      Object.values(part.properties ?? {}).some(each => hasBelow(each, path, depth - 1)),
+    ))
+
+const placesOf = (text: string): string[] => [...text.matchAll(/\{([\w.]+)/g)].map(([, path]) => path!)
+
 t.test('every group of the program has a table, and each table belongs to a group', t => {
   t.same(groupsOf({ root }), [...tables.keys()].filter(group => group !== 'kernel' && group !== 'console').sort())
   t.end()
@@ -69,14 +92,31 @@ t.test('what a table names is there', t => {
       const schema = answerOf(operation)?.schema
       if (!schema) continue
       if (verb.rows !== undefined) {
-        const items = itemsOf(schema, verb.rows)
-        t.ok(items.length > 0, `${label}: ${verb.rows} is a list`)
-        for (const field of fieldsOf(verb.columns ?? {}))
+        const items = [verb.rows].flat().flatMap(rows => {
+          const found = itemsOf(schema, rows)
+          t.ok(found.length > 0, `${label}: ${rows} is a list`)
+          return found
+        })
+        for (const field of [...fieldsOf(verb.columns ?? {}), ...Object.keys(verb.without ?? {})])
           t.ok(
             items.some(item => has(item, field)),
-            `${label}: ${field} is a field of ${verb.rows}`,
+            `${label}: ${field} is a field of ${[verb.rows].flat().join(' or ')}`,
           )
       }
+      const given = (path: string) => path === 'sandbox' || fields.includes(path)
+      for (const { rows, if: needed, text } of [...(verb.above ?? []), ...(verb.below ?? [])]) {
+        const entries = partsOf(schema, rows)
+        for (const path of [...(needed === undefined ? [] : [needed]), ...placesOf(text)])
+          t.ok(
+            given(path) || (path.startsWith('of.') ? rows !== '' : entries.some(entry => has(entry, path))),
+            `${label}: ${path} is a field of ${rows || 'the answer'}`,
+          )
+      }
+      for (const [field, text] of Object.values(verb.columns ?? {}).flatMap(column =>
+        typeof column === 'object' && 'text' in column ? Object.entries(column.text ?? {}) : [],
+      ))
+        for (const path of placesOf(text))
+          t.ok(given(path) || hasBelow(schema, path), `${label}: ${path} beside ${field}`)
       for (const field of fieldsOf({ ...(verb.rows === undefined && verb.columns), ...verb.more }))
         t.ok(has(schema, field), `${label}: ${field} is a field of the answer`)
       for (const [title, { rows, columns }] of Object.entries(verb.lists ?? {})) {
@@ -90,6 +130,26 @@ t.test('what a table names is there', t => {
       }
     }
   }
+  t.end()
+})
+
+/** The texts of a table with places. */
+const sentencesOf = (verb: CliVerb): string[] => [
+  verb.done ?? '',
+  verb.none ?? '',
+  ...Object.values(verb.events ?? {}),
+  ...[...(verb.above ?? []), ...(verb.below ?? [])].map(({ text }) => text),
+  ...[verb.columns, ...Object.values(verb.lists ?? {}).map(({ columns }) => columns)].flatMap(cells =>
+    Object.values(cells ?? {}).flatMap(cell =>
+      typeof cell === 'object' && 'field' in cell ? Object.values({ ...cell.text, ...cell.words }) : [],
+    ),
+  ),
+]
+
+t.test('no choice of a sentence has a place in it, except for the command itself', t => {
+  for (const command of commands)
+    for (const text of command.verb ? sentencesOf(command.verb) : [])
+      t.notMatch(text.replaceAll('{sandbox}', ''), /\{[\w.]+\?[^}]*\{/, `${named(command)}: ${text}`)
   t.end()
 })
 
@@ -206,4 +266,133 @@ t.test('the list of approvals shows all that would be sent and the whole digest,
     t.match(text, /https:\/\/x\.example.*mail\.send/, `${width}`)
   }
   t.end()
+})
+
+// Written verbs ------------------------------------------------------------------------------------------------------
+
+const SHOWN = VERBS.filter(({ hidden }) => !hidden)
+
+t.test('no written verb builds columns of its own', t => {
+  const folder = join(root, '..', 'sdk', 'cli', 'verbs')
+  const files = globSync('**/*.ts', { cwd: folder })
+  t.ok(files.length > 30)
+  for (const file of files) t.notMatch(readFileSync(join(folder, file), 'utf8'), /\bcolumns\(/, file)
+  t.end()
+})
+
+/** The arguments of each form of a usage, without the word of the form and its options. */
+const argumentsOf = ({ usage }: Verb): string[][] =>
+  usage
+    .replaceAll(/'[^']*'/g, 'CALL')
+    .split(' | ')
+    .map(form =>
+      form
+        .replaceAll(/--[a-z-]+(?: [A-Z][A-Z|a-z]*)?/g, '')
+        .replaceAll(/HOST\[:PORT\]/g, 'HOST')
+        .split(/[\s[\]]+/)
+        .filter(word => word !== '' && !/^[a-z|-]+$/.test(word)),
+    )
+
+t.test('no written verb takes more than two arguments behind its word, and each has an example', t => {
+  for (const verb of SHOWN) {
+    for (const form of argumentsOf(verb)) t.ok(form.length <= 2, `${verb.name}: ${form.join(' ')}`)
+    if (!verb.usage.includes('…') && verb.most !== Infinity)
+      t.ok((verb.most ?? 0) <= 3, `${verb.name}: at most its word and two arguments`)
+    for (const example of verb.examples)
+      t.ok(example === verb.name || example.startsWith(`${verb.name} `), `${verb.name}: ${example}`)
+  }
+  t.end()
+})
+
+/** What shows an answer as something else than a list: with the reason. */
+const NO_LISTS: { readonly [verb: string]: string } = {
+  transcript: 'it tells what was said',
+  diff: 'it is a patch',
+  network: 'it is sentences about settings',
+  'extension review': 'it is what one extension may do',
+  'extension approve': 'it does something',
+}
+/** Verbs that draw something above their list. */
+const DRAWN: readonly string[] = ['machine']
+
+/** What a written verb adds before the columns of the table. */
+const BEFORE: { readonly [verb: string]: CliColumns } = {
+  account: { provider: { field: 'provider', optional: true } },
+}
+
+/** The answer of a published call that reads, by its path. */
+const answers = publishedCalls
+  .filter(({ call }) => call.startsWith('GET '))
+  .map(operation => {
+    const path = operation.call.slice(4)
+    const fields = [...path.matchAll(/\{(\w+)\}/g)].map(([, field]) => field!)
+    return { operation, fields, path: new RegExp(`^${path.replaceAll(/\{\w+\}/g, '([^/]+)')}$`) }
+  })
+  .sort((one, other) => one.fields.length - other.fields.length)
+
+const withAccounts = (example: unknown): unknown => {
+  const { providers } = example as { readonly providers: readonly object[] }
+  return { providers: providers.map(provider => ({ ...provider, accounts: 1 })) }
+}
+
+const answerAt = (path: string) => {
+  const found = answers.find(each => each.path.test(path))
+  const example = found && answerOf(found.operation)?.example
+  if (!found || example === undefined) return undefined
+  const parts = found.path.exec(path)!.slice(1)
+  const input = Object.fromEntries(found.fields.map((field, at) => [field, parts[at]]))
+  return { example: path === '/providers' ? withAccounts(example) : example, input, call: found.operation.call }
+}
+
+const wordsIn = (example: string): string[] =>
+  [...example.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, bare]) => quoted ?? bare!)
+
+/** Gives what was printed as JSON the form of the answer: some verbs rename its list, or print its entries. */
+const asAnswer = (printed: readonly unknown[], { rows }: CliVerb): unknown => {
+  const [first] = printed as readonly { readonly [field: string]: unknown }[]
+  const field = typeof rows === 'string' ? rows : rows?.[0]
+  if (!field || first === undefined || Object.hasOwn(first, field)) return first
+  const lists = Object.values(first).filter(Array.isArray)
+  return { [field]: lists.length === 1 ? lists[0] : printed.toReversed() }
+}
+
+t.test('what a written verb lists is what the verb of the group prints', async t => {
+  const daemon = await fakeDaemon(
+    t,
+    ({ method, path }, response) =>
+      (method === 'GET' ? answerAt(path)?.example : undefined)
+      ?? json(response, 403, { reason: 'forbidden', message: 'only reading' }),
+  )
+  const compared = new Set<string>()
+  for (const verb of SHOWN.filter(({ flags }) => 'url' in flags && 'json' in flags)) {
+    const forms = [...(verb.least ? [] : [verb.name]), ...verb.examples].filter(form => !/[<>]|--json/.test(form))
+    for (const form of new Set(forms)) {
+      const before = daemon.calls().length
+      const run = (...more: string[]) => daemon.run([...wordsIn(form), ...more], { cwd: daemon.workspace })
+      const { code, out } = await run()
+      const calls = daemon.calls().slice(before)
+      if (code !== 0 || calls.length === 0 || calls.some(({ method }) => method !== 'GET')) continue
+      if (Object.keys(NO_LISTS).some(name => form === name || form.startsWith(`${name} `))) continue
+      const printed = (await run('--json')).out
+        .split('\n')
+        .filter(Boolean)
+        .map(line => JSON.parse(line) as unknown)
+      const shown = calls.flatMap(({ path }) => {
+        const { call, input } = answerAt(path)!
+        return commands.flatMap(({ operation, verb: known }) => {
+          if (operation.call !== call || !known) return []
+          const withMore = { ...known, columns: { ...BEFORE[verb.name], ...known.columns } }
+          return answerLines(asAnswer(printed, known), {
+            ...{ verb: withMore, input, now: Date.now(), self: 'sandbox', did: '' },
+          }).join('\n')
+        })
+      })
+      const list = DRAWN.includes(verb.name) ? out.split('\n\n').at(-1)!.trimEnd() : undefined
+      const same = list === undefined ? shown.includes(out.trimEnd()) : shown.some(text => text.endsWith(`\n${list}`))
+      t.ok(same, `${form}:\n${out}is none of\n${shown.join('\n')}`)
+      compared.add(form)
+    }
+  }
+  t.comment([...compared].join(', '))
+  t.ok(compared.size >= 20, [...compared].join(', '))
 })

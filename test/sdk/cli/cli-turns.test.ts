@@ -321,17 +321,19 @@ t.test('the board is a table, with the open cards below it', async t => {
     (await daemon.run(['agents'])).out,
     `CONVERSATION  STATUS    CHANGES        UPDATED    TITLE
 c-1           ready     2 files +5 -1  2 min ago  Fix the parser \\u001b[2J
-c-2           awaiting  shared tree    0 s ago
+c-2           awaiting  shared tree    now
 c-2 asks: Which colour?  (sandbox answer q-1 …)
 `,
   )
   t.equal(JSON.parse((await daemon.run(['agents', '--json'])).out).rev, 3)
 })
 
+const TIP = '7a0c41d9be3f5d1c2b8e6f4a90d37c15e8b2f604'
 const CHANGES = {
   repos: [
     {
       repo: 'root',
+      tip: TIP,
       modules: [],
       changes: [
         { path: 'a.txt', status: 'modified', additions: 1, deletions: 1, landed: false },
@@ -356,9 +358,13 @@ t.test('diff shows the files with their hunks', async t => {
  3
 A b.png  binary  landed
 binary
+land exactly this with sandbox land c-1 --expect ${TIP}
 `,
   )
-  t.equal((await daemon.run(['diff', 'c-1', '--stat'])).out, 'M a.txt  +1 -1\nA b.png  binary  landed\n')
+  t.equal(
+    (await daemon.run(['diff', 'c-1', '--stat'])).out,
+    `M a.txt  +1 -1\nA b.png  binary  landed\nland exactly this with sandbox land c-1 --expect ${TIP}\n`,
+  )
 })
 
 t.test('land lists the files that are in the workspace now', async t => {
@@ -368,7 +374,7 @@ t.test('land lists the files that are in the workspace now', async t => {
     out: 'landed: 1 file is in the workspace as uncommitted changes\n',
     err: '',
   })
-  t.same(daemon.calls().at(-1)!.body, { force: true })
+  t.same(daemon.calls().at(-1)!.body, { force: true, expect: { root: TIP } })
 })
 
 t.test('a landing with conflicts lists them, exit code 5', async t => {

@@ -20,12 +20,18 @@ t.test('usage requests the given keys and days, and prints a table with the tota
   const ran = await daemon.run(['usage', '--by', 'day, model', '--from', '2026-11-01'])
   t.equal(ran.code, 0, ran.err)
   t.same(ran.out.trimEnd().split('\n'), [
-    'DAY         MODEL  TURNS  IN     OUT  CACHED  COST',
-    '2026-11-22  big    2      1,000  20   7       $0.74',
-    '2026-11-23  -      1      7      3    7       $0.00',
-    'total              3      1,007  23   7       $0.74',
+    'DAY         MODEL  TURNS  IN     OUT  CACHE READ  CACHE WRITTEN  TOOK  COST',
+    '2026-11-22  big    2      1,000  20   5           2              1 s   $0.74',
+    '2026-11-23  -      1      7      3    5           2              1 s   $0.00',
     '',
-    'The price of 1 turn is unknown.',
+    'turns          3',
+    'in             1,007',
+    'out            23',
+    'cache read     5',
+    'cache written  2',
+    'took           1 s',
+    'cost           $0.74',
+    'the price of 1 turn is unknown',
   ])
   t.same(asked, ['/usage/rollup?by=day%2Cmodel&from=2026-11-01'])
   t.match(JSON.parse((await daemon.run(['usage', '--json'])).out), { rows: exactly(...ROWS) })

@@ -160,7 +160,7 @@ t.test('the daemon is that of the current folder, otherwise the only one, otherw
   const roster = () => ({ agents: [], rev: 1, held: [] })
   const here = await fakeDaemon(t, roster)
   const only = await here.run(['agents'])
-  t.same([only.code, only.out], [0, 'no conversations yet; start one with sandbox run "/demo"\n'])
+  t.same([only.code, only.out], [0, 'no conversations yet; sandbox run "/demo" starts one\n'])
   note(here.state, 'aaaaaaaaaaaaaaaa', {
     url: here.url.replace('127.0.0.1', 'localhost'),
     pid: process.pid,
@@ -302,18 +302,20 @@ t.test('members are listed, granted, invited and removed', async t => {
     createdAt: 1,
     expiresAt: 4_070_908_800_000,
   }
-  const list = { members: [member, bob], invitations: [open] }
+  const nil = { ...bob, email: 'nil@example.org', areas: [] }
+  const list = { members: [member, bob, nil], invitations: [open] }
   const made = { id: 'i1', code: 'secret', url: 'http://127.0.0.1:1/#invite=secret', expiresAt: 4_070_908_800_000 }
   const daemon = await fakeDaemon(t, ({ method, body }) =>
     method === 'POST' && !(body as { email?: string }).email ? { ...list, invitation: made } : list,
   )
   t.equal(
-    (await daemon.run(['members'])).out,
+    (await daemon.run(['members'])).out.replace(/\d\d:\d\d/, '00:00'),
     [
-      'WHO                                ROLE          AREAS      SEEN              GRANTED BY',
-      'ada@example.org                    owner         all        never             ada@example.org',
-      'bob@example.org                    viewer        docs, web  never             ada@example.org',
-      'invitation i1 (for \\u001b[31mEve)  collaborator  all        until 2099-01-01  ada@example.org',
+      'WHO                                ROLE          AREAS      SEEN                      GRANTED BY',
+      'ada@example.org                    owner         all        never                     ada@example.org',
+      'bob@example.org                    viewer        docs, web  never                     ada@example.org',
+      'nil@example.org                    viewer        none       never                     ada@example.org',
+      'invitation i1 (for \\u001b[31mEve)  collaborator  all        expires 2099-01-01 00:00  ada@example.org',
       '',
     ].join('\n'),
   )

@@ -78,7 +78,7 @@ export const shell = (t: Test, env: NodeJS.ProcessEnv) => {
             npmFindsIt ||= !error && command.includes('npx sandbox')
             const [out = '', token = ''] = stdout.split(MARK)
             env.TOKEN = token
-            resolve({ code: error?.code ?? 0, out: out + (error ? stderr : '') })
+            resolve({ code: error ? (error.code ?? error.signal) : 0, out: out + (error ? stderr : '') })
           },
         )
       }),

@@ -129,12 +129,17 @@ export class AnswerReader {
 const inputOf = (text: string): Pick<CallPart, 'input' | 'malformed'> => {
   if (!text.trim()) return { input: {} }
   let why = 'it is not an object'
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return { input: value as { [field: string]: unknown } }
-  } catch (error) {
-    why = error instanceof Error ? error.message.slice(0, 200) : why
+  // Models write marks of their templates behind the arguments, and encode them twice.
+  for (const way of [text, text.slice(0, text.lastIndexOf('}') + 1)]) {
+    try {
+      const once: unknown = JSON.parse(way)
+      const value: unknown = typeof once === 'string' ? JSON.parse(once) : once
+      if (typeof value === 'object' && value !== null && !Array.isArray(value))
+        return { input: value as { [field: string]: unknown } }
+      break
+    } catch (error) {
+      if (way === text) why = error instanceof Error ? error.message.slice(0, 200) : why
+    }
   }
   const begins = JSON.stringify(text.slice(0, 200))
   return { malformed: `the arguments of the call are not a JSON object (${why}); they begin with ${begins}` }

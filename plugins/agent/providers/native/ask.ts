@@ -57,6 +57,7 @@ export async function* askModel(asked: ModelAsking): AsyncGenerator<Frame, Model
         maxAttempts: again.times,
         nextAttemptAt: Date.now() + wait,
         ...(status !== undefined && { status }),
+        message: fault.message,
       }
       spoken.restart()
       if (await io.gap(wait)) throw new NativeOver('moved')

@@ -40,6 +40,15 @@ export async function* runCalls(calls: readonly CallPart[], deps: CallDeps): Asy
   }
 }
 
+/** The tool that a model means: models write its name in another case, and put that of a namespace before it. */
+export const offeredName = (offered: readonly Pick<OfferedTool, 'name'>[], said: string): string => {
+  const names = offered.map(({ name }) => name)
+  if (names.includes(said)) return said
+  const bare = said.replace(/^.*[.:/]/, '').toLowerCase()
+  const like = names.filter(name => name.toLowerCase() === bare)
+  return like.length === 1 ? like[0]! : said
+}
+
 const toolOf = ({ name }: CallPart, { offered }: CallDeps): OfferedTool | undefined =>
   offered.find(tool => tool.name === name)
 

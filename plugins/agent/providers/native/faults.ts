@@ -105,13 +105,21 @@ export const lost = (why: string): ServerFault =>
     code: 'provider-outage',
   })
 
+const spent = (words: string): ServerFault =>
+  new ServerFault(`the model server allows no more requests: what was paid for is used up; it says: ${words}`, {
+    status: 429,
+    again: false,
+    code: 'rate_limit',
+  })
+
 /** The failure that a server reports in the middle of its answer. */
 export const streamFault = (error: unknown): ServerFault => {
   const inner = fieldOf(error, 'error') ?? error
   const kind = textField(inner, 'code', 'errorCode', 'type', 'errorType')
+  const words = refusalWords(inner)
   const numbered = Number(fieldOf(inner, 'status') ?? fieldOf(inner, 'statusCode') ?? fieldOf(inner, 'code'))
-  const status = (kind && STREAM_ERRORS[kind]) || (numbered >= 400 && numbered < 600 ? numbered : 500)
-  return faultOf(status, refusalWords(inner))
+  const known = (kind && STREAM_ERRORS[kind]) || (numbered >= 400 && numbered < 600 ? numbered : 500)
+  return kind === 'insufficient_quota' ? spent(words) : faultOf(TOO_LONG.test(words) ? 400 : known, words)
 }
 
 /** The server fault among the causes of an error, when there is one. */

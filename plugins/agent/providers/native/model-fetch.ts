@@ -1,6 +1,8 @@
 import { Agent as PlainAgent, request as plainRequest, type IncomingMessage } from 'node:http'
 import { Agent as SecureAgent, request as secureRequest } from 'node:https'
+import { pipeline, type Readable, type Transform } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { SENTENCES } from '../../../../sdk/node/network/outbound.js'
 import { faultOf, lost, refusalWords, ServerFault, withoutSecrets } from './faults.js'
 import { ignored } from '../../../../sdk/index.js'
@@ -66,11 +68,25 @@ export const modelFetch =
         answer.destroy()
         throw new ServerFault('the model server sent a web page instead of an answer: check its address')
       }
-      return new Response(bodyOf(answer, sending), {
+      return new Response(bodyOf(unpacked(answer), sending), {
         headers: { 'content-type': answer.headers['content-type'] ?? 'text/event-stream' },
       })
     }
   }
+
+const UNPACKING: { readonly [encoding: string]: () => Transform } = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+  zstd: createZstdDecompress,
+}
+
+/** The bytes of an answer, which some servers compress without being asked to; its size counts unpacked. */
+const unpacked = (answer: IncomingMessage): Readable => {
+  const unpack = UNPACKING[(answer.headers['content-encoding'] ?? '').trim().toLowerCase()]
+  return unpack ? pipeline(answer, unpack(), ignored('whoever reads the answer gets the failure')) : answer
+}
 
 const headersOf = (
   given: ConstructorParameters<typeof Headers>[0],
@@ -141,7 +157,7 @@ const silent = ({ silenceMs }: AnswerLimits): ServerFault =>
   )
 
 /** The answer's bytes, read as fast as they are taken. */
-const bodyOf = (answer: IncomingMessage, { limits }: Sending): ReadableStream<Uint8Array> => {
+const bodyOf = (answer: Readable, { limits }: Sending): ReadableStream<Uint8Array> => {
   const pieces = answer.iterator({ destroyOnReturn: true })
   let left = limits.bytes
   return new ReadableStream(

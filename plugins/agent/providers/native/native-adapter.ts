@@ -67,7 +67,7 @@ async function* run(
     // Loaded with the first turn, so that the daemon starts faster.
     const { NativeTurn } = await import('./native-turn.js')
     turn = new NativeTurn(provider.id, target, deps, request, io)
-    yield* turn.work()
+    for await (const frame of turn.work()) yield withoutKeys(frame, target)
     stopped = false
   } catch (error) {
     if (error instanceof NativeOver) {
@@ -84,6 +84,12 @@ async function* run(
   yield* turn?.end() ?? []
   if (failure && !io.signal.aborted) yield { kind: 'error', ...failure }
 }
+
+/** Servers repeat in their words what they were sent. */
+const withoutKeys = (frame: Frame, { headers }: NativeTarget): Frame =>
+  frame.kind === 'provider_retry' && frame.message !== undefined
+    ? { ...frame, message: withoutSecrets(frame.message, headers) }
+    : frame
 
 const targetOf = async ({ label, target }: NativeProvider, request: TurnRequest): Promise<NativeTarget> => {
   const { model } = request

@@ -2,7 +2,7 @@ import { roundMark, type OfferedTool, type SubagentStep, type TurnIo, type TurnR
 import type { Frame, ProviderId } from '../../turn/frames/frames.js'
 import type { ModelAnswer } from './answer.js'
 import { ASK_AGAIN, askModel, type AskAgain } from './ask.js'
-import { runCalls } from './calls.js'
+import { runCalls, offeredName } from './calls.js'
 import { COMPACT_AT, inBrief, splitFor, summaryOf, tokensOf, withoutOldResults, type Split } from './compaction.js'
 import { ServerFault } from './faults.js'
 import { INSTRUCTIONS, SUMMARIZE } from './instructions.js'
@@ -213,7 +213,9 @@ export class NativeTurn {
     let nth = 0
     const mark = roundMark(this.#request)
     return parts.map(part =>
-      part.kind === 'call' ? { ...part, frame: `${mark}n${this.#session.round}.${++nth}` } : part,
+      part.kind === 'call'
+        ? { ...part, name: offeredName(this.#offered, part.name), frame: `${mark}n${this.#session.round}.${++nth}` }
+        : part,
     )
   }
 

@@ -1,4 +1,5 @@
 import type { EndpointTarget } from '../../../endpoints/contract.js'
+import { chatFetch } from './chat-events.js'
 import type { ModelCall, ProviderOptions, ServerModel } from './model.js'
 import { ANSWER_LIMITS, modelFetch, NO_KEY, type AnswerLimits } from './model-fetch.js'
 import { ollamaFetch } from './ollama-lines.js'
@@ -45,7 +46,7 @@ export const modelWire = async (
         provider: 'openaiCompatible',
         url: ({ path }) => `${apiOf(target)}${path}`,
         includeUsage: true,
-        fetch: send,
+        fetch: chatFetch(send),
       })
       const { effort } = settings
       const options = effort === undefined ? {} : { providerOptions: { openaiCompatible: { reasoningEffort: effort } } }

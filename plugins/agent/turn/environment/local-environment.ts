@@ -48,6 +48,8 @@ import type { TreeCommandAsked } from '../../copies/contract.js'
 import type { ProgramBehindWall } from '../contract.js'
 import { conversationWall } from './conversation-wall.js'
 import { documentsOf } from './documents.js'
+import { trustApart, trustOf } from './trust.js'
+import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
 import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
 import { searchTools } from './search.js'
 import { terminalTools } from './terminal.js'
@@ -82,8 +84,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
-    const { copies, conversations, workspace, locks, limiter } = this.#deps
+    const { copies, conversations, workspace, locks, limiter, data } = this.#deps
     const { id, branch } = conversation
+    // Commands that check the work of this turn run apart as well.
+    if (turn.byOutsiders && conversation.landsAlone) await conversations.update(id, { landsAlone: undefined })
     const limited = limiter.of(id)
     void turn.ended.then(limited.listen(sentence => turn.fail(sentence)))
     const { input } = turn.message
@@ -94,7 +98,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const release = await locks.hold(id, turn.signal)
     let sync: { commits: number; blocked: string[] } | undefined
     try {
-      if (branch) sync = await this.#copy(turn, conversations.get(id), branch, again)
+      if (branch) sync = await this.#copy(turn, conversations.get(id), again)
     } finally {
       release()
     }
@@ -128,7 +132,16 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
     if (persona && !again) reportUnknownPersona(this.#deps.host, turn, persona)
     const allowedTools = persona?.known === false ? [] : input.allowedTools
-    const wall = await conversationWall(this.#deps, copyWall, { id, network, ...(persona && { persona }), folders })
+    const alone = folders !== undefined
+    const [landing, waiting] = await Promise.all([
+      homeOfConversation(data, id, { alone }),
+      homeOfConversation(data, id, { alone, trust: trustApart(turn) }),
+    ])
+    const trust = trustOf(turn, conversations.find(id))
+    const wall = await conversationWall(this.#deps, copyWall, {
+      ...{ id, network, folders, trust },
+      ...(persona && { persona }),
+    })
     const documents = await documentsOf(workspace, turn.message.document)
     const ownPlace = await ownPlaceOf(wall, id)
     const instructions = persona?.ownPrompt ? undefined : await this.#deps.instructions()
@@ -142,6 +155,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       mentions,
       wall: {
         ...wall,
+        // Words of somebody who may not land can come at any time: programs that start after them are apart.
+        get home() {
+          return trustOf(turn, conversations.find(id)) === 'lands' ? landing : waiting
+        },
         path: added.path,
         shown: [...(wall.shown ?? []), ...(added.files ?? [])],
         ...(documents !== undefined && { writable: [join(workspace, documents)] }),
@@ -207,13 +224,14 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   /** Prepares the private copy for a turn: creates or repairs it, updates it, stores its checkpoint. */
-  async #copy(turn: Turn, { id, repos: before, starts, folders }: Conversation, branch: string, again: boolean) {
+  async #copy(turn: Turn, { id, repos: before, starts, folders }: Conversation, again: boolean) {
     const { copies, conversations, anchors } = this.#deps
     const opened = await copies.open(id, before, starts)
     if (again) return undefined
     const sync = before.length ? await this.#sync(turn, id, opened.repos) : undefined
+    const { branch } = opened
     const { repos, checkpoint } = sync ?? opened
-    await conversations.update(id, { repos, starts: undefined })
+    await conversations.update(id, { branch, repos, starts: undefined })
     const shown = sync && { commits: sync.commits, blocked: coveredRepos(folders, sync.blocked) }
     turn.log.push(await worktreeFrame(branch, repos, this.#networks.get(turn), shown))
     const { id: state, commits } = checkpoint ?? (await copies.checkpoint(id, repos))
@@ -334,10 +352,11 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const persona = await personaOf(host, actsAs)
     const folders = keptFolders(persona, reached)
     const wall = await conversationWall(this.#deps, await copies.wall(branch && id), {
-      ...{ id, folders, network: await networks.of(id) },
+      ...{ id, folders, network: await networks.of(id), trust: conversation.landsAlone ? 'lands' : 'waits' },
       ...(persona && { persona }),
     })
-    const start = folder === undefined ? await this.#start(root, conversation, folders) : await inside(root, folder)
+    const own = folder === '.' ? root : folder && (await inside(root, folder))
+    const start = own ?? (await this.#start(root, conversation, folders))
     const cwd = join(workspace, relative(root, start))
     const { limits: _limits, ...started } = await walled(
       { ...wall, cwd, env: listEnv({ PWD: cwd }) },
@@ -362,6 +381,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       begun,
       env: variables,
       shared: program => this.#deps.shared.of(sharing, program),
+      starts: () => {
+        if (trustOf(turn, this.#deps.conversations.find(conversationId)) === 'lands') turn.sharesHome = true
+      },
     }
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,

@@ -18,6 +18,7 @@ import {
   type Target,
 } from '../../../../sdk/node/network/policy.js'
 import { record } from '../../../../sdk/node/record/record.js'
+import type { EnteredNetwork } from '../../../../sdk/node/wall/spec.js'
 import { wallKind, type WallNetwork } from '../../../../sdk/node/wall/wall.js'
 import { Relays } from '../../networks/relays.js'
 import type { BoundValues, ReferenceUser } from '../../secrets/bound-values.js'
@@ -52,6 +53,8 @@ export interface TurnNetwork {
 }
 
 const MOST_TOLD = 50
+/** The network of programs that run for no conversation. */
+export const WORK = '.work'
 const NONE =
   'this machine can give no conversation a network of its own, so this turn has that of the machine: install '
   + 'iproute2 and util-linux'
@@ -64,6 +67,7 @@ export class ConversationNetworks {
   readonly #deps: ConversationNetworksDeps
   readonly #networks: Networks
   readonly #told = new WeakMap<Turn, Set<string>>()
+  readonly #toldOfWork = new Set<string>()
   readonly #files: NetworkFiles
   readonly #relays: Relays
 
@@ -72,7 +76,8 @@ export class ConversationNetworks {
     this.#files = new NetworkFiles(join(deps.folder, 'network'))
     this.#networks = new Networks({
       log: deps.host.log,
-      busy: id => !deps.limiter.idle(id),
+      // Programs of this one run longer than what started them is known here.
+      busy: id => id === WORK || !deps.limiter.idle(id),
       owner: id => this.#owner(id),
     })
     this.#relays = new Relays({
@@ -130,6 +135,13 @@ export class ConversationNetworks {
     return { enter: async () => (await this.of(id)).wall?.enter() }
   }
 
+  /** The network of programs that run for no conversation; undefined: that of the machine. */
+  async work(): Promise<EnteredNetwork | undefined> {
+    const { serves, call } = this.#deps.host
+    if (!(await serves('members.drivers')) || !(await call('members.drivers')).any) return undefined
+    return this.wall(WORK).enter()
+  }
+
   /** A connection to a port of a conversation's own loopback, paused; refused when nothing listens there. */
   dial(id: string, port: number): Promise<Socket> {
     return this.#networks.dial(id, port)
@@ -185,6 +197,7 @@ export class ConversationNetworks {
   }
 
   #refused(id: string, target: Target, sentence: string): void {
+    if (id === WORK) return this.#refusedWork(target, sentence)
     for (const { conversationId, run } of this.#tell(id, target.host, sentence))
       void record(this.#deps.host, {
         type: 'network.refused',
@@ -194,6 +207,13 @@ export class ConversationNetworks {
         content: sentence,
         extra: { target: written(target) },
       })
+  }
+
+  #refusedWork(target: Target, sentence: string): void {
+    if (this.#toldOfWork.has(target.host) || this.#toldOfWork.size >= MOST_TOLD) return
+    this.#toldOfWork.add(target.host)
+    const extra = { target: written(target) }
+    void record(this.#deps.host, { type: 'network.refused', outcome: 'error', content: sentence, extra })
   }
 
   /** Reports that a placeholder was sent to a host to which its value is not bound. */

@@ -62,11 +62,12 @@ export class SharedPrograms {
     { turn, wall, root, cwd, persona, begun }: SharingTurn,
     { program, args, env, needs = [], home = BUNDLED }: TreeProgram,
   ): Promise<SharedProgram | undefined> {
-    const { conversationId, message, entry } = turn
+    const { conversationId } = turn
     const { workspace, data, grants, hide, path, copy, shown = [] } = wall
     const seen = await ownPlaceOf(wall, conversationId)
     if (seen === undefined || copy === undefined || wall.sealed || wall.writable) return undefined
-    if (message.input.outsideWake !== undefined || entry.fields.outsiders) return undefined
+    // Its process could write in the trees of others, whose work may land by itself.
+    if (wall.home?.apart) return undefined
     const folders = await Promise.all(needs.map(folder => realpath(folder)))
     if ([program, ...folders].some(each => contains(workspace, each))) return undefined
     const spec: WallSpec = {

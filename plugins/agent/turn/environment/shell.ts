@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { contains } from '../../../../sdk/node/files/paths.js'
 import { listEnv, type Env, type RunOptions } from '../../../../sdk/node/programs/run.js'
-import { homeOfProgram } from '../../../../sdk/node/wall/home.js'
+import { homeOfProgram, homeOfProgramApart } from '../../../../sdk/node/wall/home.js'
 import type { WallHome } from '../../../../sdk/node/wall/spec.js'
 import { holdsAll, runWalled, walled, type WallSpec } from '../../../../sdk/node/wall/wall.js'
 import type { SharedProgram, TreeCommand, TreeProgram } from '../../providers/adapter.js'
@@ -26,6 +26,8 @@ export interface ProgramListeners {
   readonly env?: Env
   /** The process for a program that the turn may share; left out: none. */
   readonly shared?: (program: TreeProgram) => Promise<SharedProgram | undefined>
+  /** Called before a program of its own home starts. */
+  readonly starts?: () => void
 }
 
 /**
@@ -95,10 +97,12 @@ export const turnPrograms = (
 
 /**
  * The home folder of a connected program, which several conversations share, except `/tmp`. A turn limited to folders
- * gets its own, because the program stores data of other conversations there.
+ * gets its own, because the program stores data of other conversations there; one whose work does not land by itself
+ * gets a copy, because what it writes there must not run in work that does.
  */
 const homeFor = async ({ data, home, only }: Omit<WallSpec, 'cwd' | 'env'>, id: string): Promise<WallHome> => {
   if (only && home) return home
+  if (home?.apart) return homeOfProgramApart(data, id, home)
   const own = await homeOfProgram(data, id)
   return home ? { ...own, tmp: home.tmp } : own
 }

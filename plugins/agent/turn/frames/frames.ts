@@ -212,6 +212,8 @@ export interface ProviderRetryFrame {
   maxAttempts?: Positive
   nextAttemptAt?: Millis
   status?: Count
+  /** What went wrong, as a sentence, with the provider's own words. */
+  message?: string
 }
 /** How much of the model's context is in use. */
 export interface ContextUsageFrame {

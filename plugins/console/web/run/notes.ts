@@ -102,8 +102,10 @@ export const FRAME_NOTES: FrameNotes = {
     run.stand({ note: shares.join(' · ') })
   },
   fast_mode: ({ state, reason }, run) => run.line('quiet', `Fast mode: ${state}${reason ? ` (${reason})` : ''}.`),
-  provider_retry: ({ attempt, maxAttempts }, run) =>
-    run.line('warning', `The provider is asked again: attempt ${[attempt, maxAttempts].filter(Boolean).join(' of ')}.`),
+  provider_retry: ({ attempt, maxAttempts, message }, run) => {
+    const which = [attempt, maxAttempts].filter(Boolean).join(' of ')
+    run.line('warning', `The provider is asked again: attempt ${which}${message ? `, because ${message}` : ''}.`)
+  },
   compact: (_, run) => run.line('info', 'The context was made shorter.'),
   service_event: ({ requestId, event }, run) =>
     run.cardEvent(requestId, event.event === 'status' ? event.text : JSON.stringify(event.data)),

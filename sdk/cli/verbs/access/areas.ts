@@ -1,7 +1,8 @@
-import type { Area, AreaDetail, ReachReport } from '../../../../plugins/areas/contract.js'
+import type { Area } from '../../../../plugins/areas/contract.js'
+import { askedAs } from '../../calls/asked-as.js'
 import { asked } from '../../terminal/asked.js'
 import { SELF } from '../../terminal/own-name.js'
-import { columns, counted, oneLine, plain, short } from '../../terminal/text.js'
+import { oneLine, plain } from '../../terminal/text.js'
 import { CONNECTION, misused, type GivenArguments, type Terminal, type Verb } from '../../verb.js'
 
 const EXPECTED =
@@ -15,6 +16,7 @@ export const areasVerb: Verb = {
   summary: 'limit people to folders, and see who reaches what',
   examples: [
     'areas',
+    'areas show docs',
     'areas write docs docs/ --label "The documents"',
     'areas give docs ann@example.org',
     'areas reach ann@example.org',
@@ -51,26 +53,7 @@ export const areasVerb: Verb = {
 }
 
 const listed = (terminal: Terminal, given: GivenArguments): Promise<number> =>
-  asked(
-    terminal,
-    given,
-    (client, options) => client.call('GET /areas', undefined, options),
-    (found, width) => {
-      const rows = found.areas.map(area => [
-        plain(area.id),
-        area.access,
-        foldersOf(area),
-        peopleOf(area),
-        short(plain(area.label), 60),
-      ])
-      const none = found.limited
-        ? 'you hold no area, so you reach nothing'
-        : `no areas: all members reach the whole workspace; ${SELF} areas write ID FOLDER makes one`
-      const reached = found.folders.map(({ path, access }) => `${oneLine(path)} (${access})`)
-      const own = found.limited ? ['', `you reach ${reached.join(', ') || 'nothing'}`] : []
-      return rows.length ? [...columns([['ID', 'ACCESS', 'FOLDERS', 'PEOPLE', 'LABEL'], ...rows], width), ...own] : none
-    },
-  )
+  askedAs(terminal, given, ['areas', 'list'], (client, options) => client.call('GET /areas', undefined, options))
 
 const foldersOf = ({ folders, problems = [] }: Area): string =>
   folders
@@ -84,30 +67,7 @@ const peopleOf = ({ holders }: Pick<Area, 'holders'>): string =>
   holders ? holders.map(({ email }) => plain(email)).join(' ') || 'nobody' : ''
 
 const shown = (terminal: Terminal, given: GivenArguments, id: string): Promise<number> =>
-  asked(terminal, given, (client, options) => client.call('GET /areas/{id}', { id }, options), linesOf)
-
-const linesOf = (
-  { id, label, note, access, folders, repos, conversations, ...area }: AreaDetail,
-  width: number | undefined,
-): string[] => {
-  const rows = folders.map(({ path, exists, files = 0 }) => [
-    oneLine(path),
-    exists ? counted(files, 'file') : 'is gone: it grants nothing',
-  ])
-  return [
-    `${plain(label)} (${plain(id)}), for ${access === 'work' ? 'work' : 'reading'}`,
-    ...(note ? [plain(note)] : []),
-    '',
-    ...columns([['FOLDER', 'HOLDS'], ...rows], width),
-    '',
-    ...repos.map(
-      ({ repo, covered }) =>
-        `repository ${oneLine(repo)}: ${covered === 'all' ? 'the whole of it' : 'some files of it'}`,
-    ),
-    `${counted(conversations, 'conversation')} start in it`,
-    ...(area.holders ? [`held by ${peopleOf(area)}`] : []),
-  ]
-}
+  askedAs(terminal, given, ['areas', 'get'], (client, options) => client.call('GET /areas/{id}', { id }, options))
 
 const written = (terminal: Terminal, given: GivenArguments, id: string, folders: string[]): Promise<number> =>
   asked(
@@ -149,31 +109,8 @@ const granted = (
 
 const reached = (terminal: Terminal, given: GivenArguments, subject: string): Promise<number> => {
   const which = subject.includes('@') || subject.startsWith('invitation:') ? { email: subject } : { path: subject }
-  return asked(terminal, given, (client, options) => client.call('GET /areas/reach', which, options), rowsOf)
-}
-
-const rowsOf = ({ people, folders }: ReachReport, width: number | undefined): string[] => {
-  const through = (via: readonly string[]) => via.map(plain).join(' ') || 'the whole workspace'
-  if (folders?.length === 0) return [`${plain(people[0]?.email ?? '')} reaches nothing`]
-  if (folders)
-    return columns(
-      [
-        ['FOLDER', 'ACCESS', 'THROUGH'],
-        ...folders.map(({ path, access, via }) => [oneLine(path), access, through(via)]),
-      ],
-      width,
-    )
-  return columns(
-    [
-      ['PERSON', 'ROLE', 'ACCESS', 'THROUGH'],
-      ...people.map(({ email, role, access, via }) => [
-        plain(email),
-        role,
-        access,
-        access === 'none' ? '' : through(via),
-      ]),
-    ],
-    width,
+  return askedAs(terminal, given, ['areas', 'reach'], (client, options) =>
+    client.call('GET /areas/reach', which, options),
   )
 }
 

@@ -1,8 +1,9 @@
 import type { MadeInvitation } from '../../../../plugins/system/contract.js'
-import type { Invitation, Member, MemberList } from '../../../kernel.js'
+import type { MemberList } from '../../../kernel.js'
 import type { Role } from '../../../types.js'
+import { askedAs } from '../../calls/asked-as.js'
 import { asked } from '../../terminal/asked.js'
-import { ago, columns, oneLine, short } from '../../terminal/text.js'
+import { oneLine } from '../../terminal/text.js'
 import { CONNECTION, type GivenArguments, misused, type Terminal, type Verb } from '../../verb.js'
 import { dayOfTime, timeOf } from '../../terminal/when.js'
 import { say } from '../../terminal/write.js'
@@ -39,7 +40,9 @@ export const members: Verb = {
   run: (terminal, given) => {
     const [what = 'list', name] = given.args
     if (what === 'list' && name === undefined) {
-      return asked(terminal, given, (client, options) => client.call('GET /members', undefined, options), tableOf)
+      return askedAs(terminal, given, ['system', 'members'], (client, options) =>
+        client.call('GET /members', undefined, options),
+      )
     }
     if (what === 'add' && name) {
       const input = { email: name, ...grantOf(given) }
@@ -93,34 +96,3 @@ const invited = (terminal: Terminal, { url, id, expiresAt }: MadeInvitation): st
   say(terminal, `invitation ${oneLine(id)}, valid once, until ${dayOfTime(expiresAt)}\n`)
   return oneLine(url)
 }
-
-const tableOf = ({ members: people, invitations }: MemberList, width: number | undefined): string[] => {
-  const now = Date.now()
-  return columns(
-    [
-      ['WHO', 'ROLE', 'AREAS', 'SEEN', 'GRANTED BY'],
-      ...people.map(one => personRow(one, now)),
-      ...invitations.map(invitationRow),
-    ],
-    width,
-  )
-}
-
-const areasIn = (areas: readonly string[] | undefined): string =>
-  areas ? short(areas.map(oneLine).join(', '), 40) || 'none' : 'all'
-
-const personRow = ({ email, role, areas, lastSeenAt, grantedBy }: Member, now: number): string[] => [
-  oneLine(email),
-  role,
-  areasIn(areas),
-  lastSeenAt === undefined ? 'never' : ago(lastSeenAt, now),
-  oneLine(grantedBy),
-]
-
-const invitationRow = ({ id, role, areas, expiresAt, createdBy, note }: Invitation): string[] => [
-  `invitation ${oneLine(id)}${note ? ` (${short(oneLine(note), 40)})` : ''}`,
-  role,
-  areasIn(areas),
-  `until ${dayOfTime(expiresAt)}`,
-  oneLine(createdBy),
-]

@@ -6,6 +6,7 @@ import { printResult } from '../../terminal/asked.js'
 import { confirmed } from '../../terminal/confirm.js'
 import { SELF } from '../../terminal/own-name.js'
 import { oneLine, plain } from '../../terminal/text.js'
+import { durationWords } from '../../terminal/values.js'
 import { say, write } from '../../terminal/write.js'
 import { EXIT, CommandFailure, type GivenArguments, type Terminal } from '../../verb.js'
 
@@ -14,7 +15,7 @@ const LOOK_MS = 500
 type Run = (digest?: string) => Promise<{ readonly dev: { readonly revision: string } }>
 
 /** Where an extension runs from, in words. */
-export const folderText = ({ path, conversation }: { readonly path: string; readonly conversation?: string }): string =>
+const folderText = ({ path, conversation }: { readonly path: string; readonly conversation?: string }): string =>
   conversation === undefined ? path : `${path} in the private copy of ${conversation}`
 
 /** Runs an extension from a folder of the workspace or of a private copy, and follows its builds and its log. */
@@ -72,7 +73,7 @@ const followBuilds = async (terminal: Terminal, given: GivenArguments, client: C
       const reload: Run = digest =>
         client.call('POST /extensions/{id}/dev/reload', { id, ...(digest && { digest }) }, options)
       const line = await withApproval(terminal, given, reload).then(
-        () => `loaded the new build in ${Math.round(performance.now() - began)} ms`,
+        () => `loaded the new build in ${durationWords(performance.now() - began)}`,
         (error: Error) => `not loaded: ${oneLine(error.message)}`,
       )
       terminal.signal.throwIfAborted()

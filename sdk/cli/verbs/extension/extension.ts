@@ -1,13 +1,14 @@
 import type { ExtensionRecord, PendingExtension } from '../../../../plugins/extensions/contract.js'
 import type { Client } from '../../../client.js'
 import { connected } from '../../daemon/connection.js'
+import { askedAs } from '../../calls/asked-as.js'
 import { asked, printResult } from '../../terminal/asked.js'
 import { confirmed } from '../../terminal/confirm.js'
 import { SELF } from '../../terminal/own-name.js'
-import { columns, counted, oneLine, plain } from '../../terminal/text.js'
+import { oneLine, plain } from '../../terminal/text.js'
 import { say } from '../../terminal/write.js'
 import { CONNECTION, EXIT, CommandFailure, misused, type GivenArguments, type Terminal, type Verb } from '../../verb.js'
-import { developExtension, folderText } from './extension-dev.js'
+import { developExtension } from './extension-dev.js'
 import { installFrom, removeWhole, updateTo } from './extension-install.js'
 import { packFolder } from './extension-pack.js'
 
@@ -76,40 +77,9 @@ export const extension: Verb = {
 }
 
 const listed = (terminal: Terminal, given: Given): Promise<number> =>
-  asked(
-    terminal,
-    given,
-    (client, options) => client.call('GET /extensions', undefined, options),
-    ({ extensions, pending, invalid }, width) => {
-      const rows = [
-        ...extensions.filter(({ source }) => source !== 'builtin').map(rowOf),
-        ...pending.map(({ id, manifest }) => [oneLine(id), manifest.version ?? '0.0.0', 'workspace', 'waits', '']),
-      ]
-      const broken = invalid.map(({ dir, error }) => `${oneLine(dir)} cannot be used: ${oneLine(error)}`)
-      if (rows.length === 0 && broken.length === 0)
-        return `no extensions; ${SELF} extension create PUBLISHER NAME makes one`
-      const first = pending[0]
-      return [
-        ...(rows.length > 0 ? columns([['ID', 'VERSION', 'FROM', 'STATE', 'NOTE'], ...rows], width) : []),
-        ...broken,
-        ...(first ? [`next: ${SELF} extension review ${plain(first.id)}`] : []),
-      ]
-    },
+  askedAs(terminal, given, ['extensions', 'list'], (client, options) =>
+    client.call('GET /extensions', undefined, options),
   )
-
-const rowOf = (record: ExtensionRecord): string[] => {
-  const { id, manifest, source, enabled, backend, problems, update, advisory, health, dev } = record
-  const notes = [
-    ...(advisory ? [`warning: ${advisory.reason}`] : []),
-    ...(update ? [`update ${update.version ?? update.ref.slice(0, 12)}`] : []),
-    ...(health?.state === 'unhealthy' ? [`unhealthy: ${health.detail ?? ''}`] : []),
-    ...(dev ? [`runs from ${folderText(dev)}${dev.held === undefined ? '' : ` (held: ${dev.held})`}`] : []),
-    ...(problems.length > 0 ? [counted(problems.length, 'problem')] : []),
-    ...(backend?.detail === undefined ? [] : [backend.detail]),
-  ]
-  const state = enabled ? (backend?.state ?? 'on') : 'off'
-  return [oneLine(id), manifest.version ?? '0.0.0', source, state, oneLine(notes.join('; '))]
-}
 
 /** The powers of something that waits, as lines. */
 const powerLines = ({ added, unchanged, removed, approvedBefore }: PendingExtension): string[] => [

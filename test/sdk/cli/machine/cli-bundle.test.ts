@@ -38,7 +38,7 @@ t.test('bundle packs the sandbox into a file, lists and removes backups, and res
   t.match(made, { code: 0, err: '', out: /\/backup\.tar\.gz  [\d.]+ KiB\n$/ })
   t.equal(statSync(join(folder, 'backup.tar.gz')).mode & 0o777, 0o600)
   t.match(await ask(['bundle', 'backup.tar.gz']), { code: 5, err: /already exists/ })
-  t.match(await ask(['bundle', 'list']), { out: /^NAME +STATE +SIZE +MADE\nsandbox-\S+ +ready/ })
+  t.match(await ask(['bundle', 'list']), { out: /^NAME +STATE +SIZE +MADE +SECRETS\nsandbox-\S+ +ready/ })
   const [{ name }] = (JSON.parse((await ask(['bundle', 'list', '--json'])).out) as { exports: [{ name: string }] })
     .exports
   t.ok(readFileSync(join(where.data, 'system/exports', name)).equals(readFileSync(join(folder, 'backup.tar.gz'))))

@@ -20,7 +20,7 @@ t.test('sandbox wall lists readable, writable and closed paths with reasons', as
     ['write', '/tmp', 'temporary files'],
     ['read', '/usr', 'system'],
     ['read', tools, 'wall.read'],
-    ['closed', '/etc/shadow', 'closed to other users'],
+    ['read', '/etc', 'system, without what other users may not read'],
   ]) {
     t.match(out, new RegExp(`^${row.join(' +')}$`, 'm'))
   }

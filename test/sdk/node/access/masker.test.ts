@@ -29,6 +29,36 @@ t.test('a value is replaced in each of its forms', async t => {
   }
 })
 
+t.test('a value is replaced however its characters are escaped, also when the text arrives in pieces', async t => {
+  const value = 'tok&5f<3e>"9a\'7b/1c+2d=é'
+  const masker = new Masker([{ name: 'T', value }])
+  const kinds: ((code: number) => string)[] = [
+    code => String.fromCharCode(code),
+    code => `&#${code};`,
+    code => `&#x${code.toString(16)};`,
+    code => `&#X00${code.toString(16).toUpperCase()};`,
+    code => `\\u${code.toString(16).padStart(4, '0')}`,
+    code => (code < 128 ? `%${code.toString(16).padStart(2, '0')}` : '&eacute;'),
+    code => `&amp;#${code};`,
+    code => `&#38;#x${code.toString(16)};`,
+  ]
+  const choices = fc.array(fc.nat(kinds.length - 1), { minLength: value.length, maxLength: value.length })
+  fc.assert(
+    fc.property(choices, fc.array(fc.nat(9), { minLength: 1 }), (chosen, cuts) => {
+      const text = `a ${chosen.map((kind, at) => kinds[kind]!(value.charCodeAt(at))).join('')} b`
+      const stream = masker.stream()
+      let masked = ''
+      for (let from = 0, at = 0; from < text.length; at++) {
+        const length = cuts[at % cuts.length]! + 1
+        masked += stream.push(text.slice(from, from + length))
+        from += length
+      }
+      return masker.mask(text) === `a ${ref} b` && masked + stream.end() === `a ${ref} b`
+    }),
+    { numRuns: 500 },
+  )
+})
+
 t.test('a value is replaced in base64 at every offset of the encoded text', async t => {
   for (const before of ['', 'a', 'ab', 'abc', 'user:', '\u00fc']) {
     for (const kind of ['base64', 'base64url'] as const) {

@@ -110,6 +110,20 @@ for (const [from, run] of [
     t.ok(await gone(stdout.toString().trim()))
   })
 
+  t.test(`a process that leaves the program's group and keeps its outputs holds nothing up, ${from}`, async t => {
+    const begun = performance.now()
+    const { code, stdout } = await sh(
+      "setsid sh -c 'for n in 1 2 3; do sleep 1; echo $n; done; echo $$; exec sleep 300' & sleep 0.5; exit 4",
+    )
+    t.equal(code, 4)
+    const [one, two, three, left = ''] = stdout.toString().split('\n')
+    t.same([one, two, three], ['1', '2', '3'], 'what it still says is read')
+    if (!/^\d+$/.test(left)) return void t.fail(`expected a process, found ${left}`)
+    t.ok(alive(left))
+    process.kill(Number(left), 'SIGKILL')
+    t.ok(performance.now() - begun < 60_000)
+  })
+
   t.test(`the result of a program ended by a signal names the signal, ${from}`, async t => {
     t.match(await sh('kill -9 $$'), { code: 137, signal: 'SIGKILL' })
   })

@@ -3,10 +3,12 @@ import { refetch } from '../../data/queries.js'
 import { person } from '../../data/session/session.js'
 import type { ActionState } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
+import { FormButton } from '../../ui/dialog.js'
 import { lazyView } from '../../ui/lazy.js'
 import { archiveAll, throwFailures } from './archive.js'
 import { reaches } from '../registry.js'
 
+const LandManyDialog = lazyView(async () => (await import('./land-many.js')).LandManyDialog)
 const DeleteButton = lazyView(async () => (await import('./delete-button.js')).DeleteButton)
 
 interface BulkBarProps {
@@ -14,17 +16,6 @@ interface BulkBarProps {
   readonly archived: boolean
   readonly action: ActionState
   readonly done: () => void
-}
-
-/** Lands several conversations, in the order of their selection, and names those that did not land. */
-const landAll = async (ids: string[]): Promise<void> => {
-  const { results } = await askDaemon('POST /agents/land', { ids, mode: 'check' })
-  throwFailures(
-    results.flatMap(({ id, error, result }) => {
-      if (error) return [{ id, message: error.message }]
-      return result?.landed ? [] : [{ id, message: 'it has conflicts; open it to choose' }]
-    }),
-  )
 }
 
 /** The actions for the selected conversations. */
@@ -52,9 +43,10 @@ export const BulkBar = ({ ids, archived, action, done }: BulkBarProps) => {
       ) : (
         <>
           {reaches(person.value?.role, 'maintainer') && (
-            <ActionButton action={action} work={() => run(() => landAll(ids))}>
-              Land
-            </ActionButton>
+            <FormButton
+              label="Land"
+              form={close => <LandManyDialog ids={ids} close={close} done={() => refetch('all')} />}
+            />
           )}
           <ActionButton action={action} work={() => run(() => askDaemon('POST /agents/seen', { ids }))}>
             Mark as read

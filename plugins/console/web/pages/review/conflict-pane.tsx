@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
-import type { LandChoice, Side } from '../../../../agents/contract.js'
+import { useRef } from 'preact/hooks'
+import type { ExpectedTips, LandChoice, Side } from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
@@ -38,12 +39,16 @@ interface ConflictPaneProps {
   readonly id: string
   readonly repo: string
   readonly path: string
+  /** What the diff beside it showed. */
+  readonly tips: ExpectedTips
   /** Called with the result of the choice. */
   readonly decided: (sentence: string) => void
 }
 
 /** A conflicting file: its three sides and their merge, and the choices. */
-export const ConflictPane = ({ id, repo, path, decided }: ConflictPaneProps) => {
+export const ConflictPane = ({ id, repo, path, tips, decided }: ConflictPaneProps) => {
+  // The sides are read once, so a choice is about the work as it was then.
+  const { current: expect } = useRef(tips)
   const shown = useSignal<(typeof SIDES)[number][0]>('agent')
   const action = useAction()
   const { data } = useQuery(`conflict ${id} ${repo} ${path}`, [], () =>
@@ -52,7 +57,7 @@ export const ConflictPane = ({ id, repo, path, decided }: ConflictPaneProps) => 
   const file = data?.files[0]
   const choose = async (take: LandChoice['take']) => {
     const { landed } = await askDaemon('POST /agents/{id}/land', {
-      ...{ id, only: [{ repo, path }], choices: [{ repo, path, take }] },
+      ...{ id, expect, only: [{ repo, path }], choices: [{ repo, path, take }] },
     })
     decided(landed ? 'This file is decided.' : 'This file still does not land.')
   }

@@ -13,6 +13,8 @@ interface FilePaneProps {
   readonly id: string
   readonly repo: string
   readonly change: AgentChange
+  /** The tip of the diff that lists it. */
+  readonly tip: string
   readonly viewed: boolean
   readonly setViewed: (viewed: boolean) => void
   readonly mayComment: boolean
@@ -64,11 +66,11 @@ const Comment = ({ id, path, lines, close }: { id: string; path: string; lines: 
 }
 
 /** One changed file: both sides compared, marked as viewed, commented on. */
-export const FilePane = ({ id, repo, change, viewed, setViewed, mayComment }: FilePaneProps) => {
+export const FilePane = ({ id, repo, change, tip, viewed, setViewed, mayComment }: FilePaneProps) => {
   const { path, status } = change
   const lines = useSignal<PickedLines | undefined>(undefined)
   const commenting = useSignal(false)
-  const { data, error } = useQuery(`file ${id} ${repo} ${path}`, ['landings'], () =>
+  const { data, error } = useQuery(`file ${id} ${repo} ${tip} ${path}`, ['landings'], () =>
     askDaemon('GET /agents/{id}/{repo}/file-diff', { id, repo, path }),
   )
   return (

@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import type { AgentChanges, ConflictFile, LandPath, LandResult } from '../../../../agents/contract.js'
 import { askDaemon, askUntilAnswered } from '../../data/api.js'
 import { fragmentOf } from '../../data/route.js'
+import { tipsOf } from '../../data/tips.js'
 import { UnansweredMessage } from '../../data/unanswered.js'
 import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
@@ -41,7 +42,9 @@ const Conflicts = ({ id, conflicts, close }: ConflictsProps) => (
 )
 
 /** Shows what would land without writing anything, and lands it after confirmation. */
-export const LandDialog = ({ id, changes, only, close }: LandDialogProps) => {
+export const LandDialog = ({ id, changes: latest, only, close }: LandDialogProps) => {
+  // What the person saw when they opened it: a diff that is read again behind the dialog is not that.
+  const { current: changes } = useRef(latest)
   const found = useSignal<readonly ConflictFile[] | undefined>(undefined)
   const measuring = useAction()
   const action = useAction()
@@ -56,7 +59,7 @@ export const LandDialog = ({ id, changes, only, close }: LandDialogProps) => {
   useEffect(() => void measuring.run(measure), [])
   const conflicts = found.value ?? []
   const land = async (mode: 'check' | 'merge') => {
-    const result = await askDaemon('POST /agents/{id}/land', { id, mode, ...some })
+    const result = await askDaemon('POST /agents/{id}/land', { id, mode, expect: tipsOf(changes), ...some })
     if (result.landed || !result.conflicts?.length) return close(result)
     await measure()
   }

@@ -1,10 +1,18 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { AgentCard, AgentChange, AgentChanges, LandResult, RepoChanges } from '../../../../agents/contract.js'
+import type {
+  AgentCard,
+  AgentChange,
+  AgentChanges,
+  ExpectedTips,
+  LandResult,
+  RepoChanges,
+} from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { turnIsLive } from '../../data/roster.js'
 import { fragmentOf, goTo, showPlace } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
+import { tipsOf } from '../../data/tips.js'
 import { markViewed, viewedOf } from '../../data/viewed.js'
 import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
@@ -145,7 +153,7 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
   const landing = useSignal<readonly string[] | undefined>(undefined)
   useEffect(() => void LandDialog.preload().catch(ignored('it is loaded when it is opened')), [])
   const picked = useSignal<ReadonlySet<string>>(new Set())
-  const discarding = useSignal(false)
+  const discarding = useSignal<{ readonly expect?: ExpectedTips } | undefined>(undefined)
   const said = useSignal('')
   const diff = useQuery(`diff ${id} ${agent?.updatedAt ?? 0}`, ['landings'], () =>
     askDaemon('GET /agents/{id}/diff', { id }),
@@ -235,8 +243,9 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
           <button
             class="button danger"
             type="button"
+            disabled={!changes && diff.error === undefined}
             onClick={() => {
-              discarding.value = true
+              discarding.value = changes ? { expect: tipsOf(changes) } : {}
             }}
           >
             Discard
@@ -275,7 +284,7 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
             action={action}
             class="danger"
             work={async () => {
-              await askDaemon('POST /agents/{id}/discard', { id })
+              await askDaemon('POST /agents/{id}/discard', { id, ...discarding.value })
               goTo('fleet')
             }}
           >
@@ -285,7 +294,7 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
             class="button"
             type="button"
             onClick={() => {
-              discarding.value = false
+              discarding.value = undefined
             }}
           >
             Keep it
@@ -327,10 +336,11 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
             {found && change ? (
               conflict ? (
                 <ConflictPane
-                  key={current}
+                  key={`${found.tip} ${current}`}
                   id={id}
                   repo={found.repo}
                   path={change.path}
+                  tips={tipsOf(changes)}
                   decided={sentence => {
                     said.value = sentence
                   }}
@@ -341,6 +351,7 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
                   id={id}
                   repo={found.repo}
                   change={change}
+                  tip={found.tip}
                   viewed={viewedOf(id).has(current!)}
                   setViewed={viewed => markViewed(id, current!, viewed)}
                   mayComment={mayWork}

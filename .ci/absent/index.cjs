@@ -1,1 +1,0 @@
-throw new Error('this package is left out: package.json says which, under "overrides"')

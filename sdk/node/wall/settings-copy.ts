@@ -1,0 +1,190 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { constants, lstatSync } from 'node:fs'
+import { lstat, mkdir, open, readdir, readlink, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { join, relative } from 'node:path'
+import { contains } from '../files/paths.js'
+import { ignored } from '../../ignored.js'
+import { NOTES } from './sources.js'
+
+const SETTINGS = '/etc'
+/** Where the copies are, in the folder of files that are shown inside walls. */
+const COPIES = 'settings'
+/** Copies that are kept: a wall that runs still shows the one it began with. */
+const MOST_COPIES = 16
+/** Larger ones are databases of single programs. */
+const LARGEST = 64 * 1024 * 1024
+
+/** How long a scan is cached, for its folders and its files. */
+const FOLDERS_MS = 1_000
+const FILES_MS = 60_000
+
+const READ_BY_OTHERS = 0o004
+const ENTERED_BY_OTHERS = 0o005
+
+interface Entry {
+  readonly path: string
+  readonly kind: 'folder' | 'file' | 'link' | 'place'
+  readonly target?: string
+  readonly executable?: boolean
+}
+
+/** What all users may read of `/etc`, and when that was found. */
+interface Scan {
+  readonly entries: readonly Entry[]
+  /** The change time of each folder. */
+  readonly folders: ReadonlyMap<string, number>
+  readonly digest: string
+  readonly scannedAt: number
+  checkedAt: number
+}
+
+interface Known {
+  readonly scan: Scan
+  readonly copy: Promise<string>
+}
+
+const known = new Map<string, Known>()
+
+const changedAt = (path: string): number => lstatSync(path, { throwIfNoEntry: false })?.ctimeMs ?? 0
+
+/** An empty file or folder for what is mounted there, and the folders around it. */
+const placesFor = async (paths: readonly string[], found: readonly Entry[]): Promise<Entry[]> => {
+  const there = new Set(found.map(({ path }) => path))
+  const places: Entry[] = []
+  const add = (entry: Entry) => {
+    if (there.has(entry.path)) return
+    there.add(entry.path)
+    places.push(entry)
+  }
+  for (const path of paths) {
+    const parts = relative(SETTINGS, path).split('/')
+    for (const at of parts.keys()) {
+      if (at > 0) add({ path: join(...parts.slice(0, at)), kind: 'folder' })
+    }
+    const isFolder = (await lstat(path).catch(() => undefined))?.isDirectory() ?? false
+    add({ path: join(...parts), kind: isFolder ? 'folder' : 'place' })
+  }
+  return places
+}
+
+const scanned = async (granted: readonly string[]): Promise<Scan> => {
+  const entries: Entry[] = []
+  const folders = new Map<string, number>()
+  const digest = createHash('sha256')
+  const walk = async (below: string): Promise<void> => {
+    const folder = join(SETTINGS, below)
+    folders.set(folder, changedAt(folder))
+    for (const name of (await readdir(folder).catch(() => [] as string[])).toSorted()) {
+      const path = join(below, name)
+      const stat = await lstat(join(SETTINGS, path)).catch(() => undefined)
+      const said = [path, stat?.mode, stat?.size, stat?.mtimeMs, stat?.ctimeMs, stat?.ino]
+      if (stat?.isSymbolicLink()) {
+        const target = await readlink(join(SETTINGS, path)).catch(() => '')
+        if (target !== '') entries.push({ path, kind: 'link', target })
+        digest.update(JSON.stringify([path, target]))
+      } else if (stat?.isDirectory() && (stat.mode & ENTERED_BY_OTHERS) === ENTERED_BY_OTHERS) {
+        entries.push({ path, kind: 'folder' })
+        digest.update(JSON.stringify([path, stat.mode]))
+        await walk(path)
+      } else if (stat?.isFile() && (stat.mode & READ_BY_OTHERS) !== 0 && stat.size <= LARGEST) {
+        entries.push({ path, kind: 'file', executable: (stat.mode & 0o111) !== 0 })
+        digest.update(JSON.stringify(said))
+      }
+    }
+  }
+  await walk('')
+  const places = await placesFor(granted, entries)
+  entries.push(...places)
+  digest.update(JSON.stringify(places))
+  return { entries, folders, digest: digest.digest('hex'), scannedAt: Date.now(), checkedAt: Date.now() }
+}
+
+const holds = (scan: Scan): boolean => {
+  const now = Date.now()
+  if (now - scan.scannedAt > FILES_MS) return false
+  if (now - scan.checkedAt < FOLDERS_MS) return true
+  scan.checkedAt = now
+  return [...scan.folders].every(([folder, at]) => changedAt(folder) === at)
+}
+
+/** Copies a file if all users may read what is opened: another could have taken its place since the scan. */
+const copyOpen = async (from: string, to: string, mode: number): Promise<void> => {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
+  const source = await open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
+  try {
+    const stat = await source.stat()
+    if (!stat.isFile() || (stat.mode & READ_BY_OTHERS) === 0 || stat.size > LARGEST) return
+    const target = await open(to, 'wx', mode)
+    try {
+      await target.writeFile(await source.readFile())
+      await target.chmod(mode)
+    } finally {
+      await target.close()
+    }
+  } finally {
+    await source.close()
+  }
+}
+
+const prune = async (folder: string, kept: string): Promise<void> => {
+  const copies = await Promise.all(
+    (await readdir(folder)).map(async name => ({ name, at: (await lstat(join(folder, name))).mtimeMs })),
+  )
+  const old = copies.filter(({ name }) => name !== kept).toSorted((one, other) => other.at - one.at)
+  for (const { name } of old.slice(MOST_COPIES - 1)) await rm(join(folder, name), { recursive: true, force: true })
+}
+
+const made = async (data: string, { entries, digest }: Scan): Promise<string> => {
+  const folder = join(data, NOTES, COPIES)
+  const name = digest.slice(0, 32)
+  const copy = join(folder, name)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  const now = new Date()
+  if ((await lstat(copy).catch(() => undefined))?.isDirectory()) {
+    await utimes(copy, now, now)
+    return copy
+  }
+  const fresh = join(folder, `.new-${randomUUID()}`)
+  await mkdir(fresh, { mode: 0o755 })
+  for (const { path, kind, target = '', executable } of entries) {
+    const to = join(fresh, path)
+    if (kind === 'folder') await mkdir(to, { mode: 0o755 })
+    else if (kind === 'link') await symlink(target, to)
+    else if (kind === 'place') await writeFile(to, '')
+    else
+      await copyOpen(join(SETTINGS, path), to, executable ? 0o755 : 0o644).catch(
+        ignored('a file that is gone or closed by now is left out'),
+      )
+  }
+  await rename(fresh, copy).catch(async error => {
+    await rm(fresh, { recursive: true, force: true })
+    // Another process made the same.
+    if (!(await lstat(copy).catch(() => undefined))?.isDirectory()) throw error
+  })
+  await prune(folder, name).catch(ignored('the next copy prunes again'))
+  return copy
+}
+
+/**
+ * A copy of what all users may read of `/etc`: no passwords, private keys or sudoers.
+ *
+ * A mount that covers a file is gone once the machine puts another file in its place, as `passwd` does with
+ * `/etc/shadow`: programs behind walls that run would see that one. In a copy it never appears.
+ *
+ * @param granted Paths that are mounted over the copy, which has a place for each.
+ */
+export const settingsCopy = async (data: string, granted: readonly string[] = []): Promise<string> => {
+  const places = granted.filter(path => path !== SETTINGS && contains(SETTINGS, path)).toSorted()
+  const key = JSON.stringify([data, ...places])
+  const before = known.get(key)
+  if (before && holds(before.scan)) return before.copy
+  const scan = await scanned(places)
+  if (before?.scan.digest === scan.digest) {
+    known.set(key, { scan, copy: before.copy })
+    return before.copy
+  }
+  const copy = made(data, scan)
+  known.set(key, { scan, copy })
+  copy.catch(() => known.delete(key))
+  return copy
+}
