@@ -38,7 +38,7 @@ export interface WebhookCalls {
    * - 409: it is switched off
    * - 422: the turn is not possible; the message says why
    * - 424: the turn could not start; the message says why
-   * - 429: more than 60 calls a minute, 100 waiting, or 10 wrong tokens a minute from one address
+   * - 429: more than 60 calls a minute, 100 waiting, or a wrong token after 10 a minute from one address
    */
   'POST /automations/{id}/fire'(input: {
     id: Text

@@ -27,47 +27,86 @@ const MOST_REDIRECTS = 10
 const MOST_HEADERS = 64 * 1024
 const DEFAULT_MS = 60_000
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
-/** Headers that the connection decides. */
+/**
+ * Headers that the connection decides. A value is found only in an answer that is whole and not encoded, so the
+ * extension asks for neither.
+ */
 const CONNECTION =
-  /^(?:host|connection|content-length|transfer-encoding|expect|upgrade|te|trailer|keep-alive|proxy-.*)$/i
+  /^(?:host|accept-encoding|connection|content-length|transfer-encoding|expect|upgrade|te|trailer|keep-alive|proxy-.*)$/i
 /** Headers for the server that they were meant for, and for no other. */
 const PRIVATE = /^(?:authorization|cookie|proxy-authorization|x-.*(?:key|token|secret).*)$/i
 
 interface Sent {
   readonly url: URL
   readonly method: string
-  readonly headers: TextFields
+  readonly headers: { [name: string]: string }
   readonly body: string | Uint8Array | AsyncIterable<Uint8Array> | undefined
 }
 
 /** The operation that sends requests to outside servers. */
-export const fetchOperations = (deps: FetchDeps): Pick<HostHandlers, 'fetch'> => ({
-  fetch: async (input, signal) => {
-    const ended = new AbortController()
-    const late = AbortSignal.timeout(input.timeoutMs ?? DEFAULT_MS)
-    const all = AbortSignal.any([signal, late, ended.signal])
-    const link = deps.link()
-    try {
-      const { sent, masker, secret } = await filledRequest(deps, input)
-      const { answer, url } = await followed(deps.reach, sent, input.redirect ?? 'follow', secret, all)
-      const headers = headersOf(answer, masker)
-      return {
-        status: answer.statusCode ?? 502,
-        headers,
-        url: masker ? masker.mask(url.href) : url.href,
-        body: link.offer(bodyOf(answer, masker, ended)),
-      }
-    } catch (error) {
-      ended.abort()
-      signal.throwIfAborted()
-      if (late.aborted) return refuse('dependency', `${hostOf(input.url)} did not answer in time`)
-      const { code, syscall } = error as NodeJS.ErrnoException
-      if (code !== undefined && (syscall !== undefined || code in SENTENCES || /^(?:HPE_|ERR_|E)/.test(code)))
-        return refuse('dependency', `${hostOf(input.url)} could not be asked: ${SENTENCES[code] ?? code}`)
-      throw error
+export const fetchOperations = (deps: FetchDeps): Pick<HostHandlers, 'fetch'> => {
+  /** The values that it sent until now: a server may answer with one later. */
+  const used = new Map<string, string>()
+  return {
+    fetch: (input, signal) => fetched(deps, used, input, signal),
+  }
+}
+
+const fetched = async (
+  deps: FetchDeps,
+  used: Map<string, string>,
+  input: HostFetchInput,
+  signal: AbortSignal,
+): Promise<Awaited<ReturnType<HostHandlers['fetch']>>> => {
+  const ended = new AbortController()
+  const late = AbortSignal.timeout(input.timeoutMs ?? DEFAULT_MS)
+  const all = AbortSignal.any([signal, late, ended.signal])
+  const link = deps.link()
+  try {
+    const { sent, values } = await filledRequest(deps, input)
+    const secret = values.length > 0
+    for (const { name, value } of values) used.set(value, name)
+    const masker = used.size > 0 ? maskerOf(used) : undefined
+    if (masker) for (const name of PIECES) delete sent.headers[name]
+    const { answer, url } = await followed(deps.reach, sent, input.redirect ?? 'follow', secret, all)
+    const encoded = (answer.headers['content-encoding'] ?? 'identity').trim().toLowerCase()
+    if (masker && encoded !== 'identity' && encoded !== '') {
+      answer.destroy()
+      refuse(
+        'dependency',
+        `${hostOf(input.url)} answered encoded (${encoded.slice(0, 40)}), in which no value is found`,
+      )
     }
-  },
-})
+    const headers = headersOf(answer, masker)
+    return {
+      status: answer.statusCode ?? 502,
+      headers,
+      url: masker ? masker.mask(url.href) : url.href,
+      body: link.offer(bodyOf(answer, masker, ended)),
+    }
+  } catch (error) {
+    ended.abort()
+    signal.throwIfAborted()
+    if (late.aborted) return refuse('dependency', `${hostOf(input.url)} did not answer in time`)
+    const { code, syscall } = error as NodeJS.ErrnoException
+    if (code !== undefined && (syscall !== undefined || code in SENTENCES || /^(?:HPE_|ERR_|E)/.test(code)))
+      return refuse('dependency', `${hostOf(input.url)} could not be asked: ${SENTENCES[code] ?? code}`)
+    throw error
+  }
+}
+
+/** Headers with which a server answers with parts of a value. */
+const PIECES = ['range', 'if-range'] as const
+
+/** Finds values in bytes that are read one by one, however the server encodes its text. */
+const maskerOf = (used: ReadonlyMap<string, string>): Masker =>
+  new Masker(
+    [...used].flatMap(([value, name]) => {
+      const wide = Buffer.from(value, 'utf16le')
+      const bytes = [Buffer.from(value), wide, Buffer.from(wide).swap16()]
+      return [...new Set([value, ...bytes.map(each => each.toString('latin1'))])].map(form => ({ name, value: form }))
+    }),
+  )
 
 const hostOf = (url: string): string => URL.parse(url)?.host ?? 'the server'
 
@@ -75,7 +114,7 @@ const hostOf = (url: string): string => URL.parse(url)?.host ?? 'the server'
 const filledRequest = async (
   { secrets, link }: FetchDeps,
   { url: text, method = 'GET', headers = {}, query = {}, body, pieces }: HostFetchInput,
-): Promise<{ sent: Sent; masker: Masker | undefined; secret: boolean }> => {
+): Promise<{ sent: Sent; values: { name: string; value: string }[] }> => {
   const names = Object.keys(headers)
   const queryNames = Object.keys(query)
   const isText = typeof body === 'string'
@@ -91,8 +130,7 @@ const filledRequest = async (
     CONNECTION.test(name) ? [] : [[name.toLowerCase(), texts[at]!]],
   )
   return {
-    secret: values.length > 0,
-    masker: values.length > 0 ? new Masker(values) : undefined,
+    values,
     sent: {
       url,
       method: method.toUpperCase(),

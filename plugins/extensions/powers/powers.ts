@@ -62,8 +62,11 @@ const ranPowers = (contributes: ExtensionContributions, hooks: boolean): Extensi
         ? []
         : [{ key: `setting-env:${key}:${env}`, text: `puts its setting ${key} into the agent's shell as ${env}` }],
     ),
-    ...powersFor(processes, ({ name, command, autoStart, preview, secrets = [] }) => [
-      { key: `process:${name}`, text: `runs the background program ${name}: ${command}` },
+    ...powersFor(processes, ({ name, command, cwd, autoStart, preview, secrets = [] }) => [
+      {
+        key: `process:${name}`,
+        text: `runs the background program ${name}: ${command}${cwd === undefined ? '' : ` (in ${cwd})`}`,
+      },
       ...(autoStart ? [{ key: `process-auto:${name}`, text: `starts ${name} with the sandbox` }] : []),
       ...(preview
         ? [{ key: `process-preview:${name}`, text: `makes the port of ${name} reachable as a preview` }]

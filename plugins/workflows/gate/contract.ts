@@ -42,7 +42,7 @@ export interface GateCalls {
    *   was forgotten
    * - 422: the design has faults, a step needs a request, or a provider, harness, model or account is unknown
    * - 424: the account of a step needs a sign-in
-   * - 429: all runs of this day are used, or 10 wrong tokens a minute from one address
+   * - 429: all runs of this day are used, or a wrong token after 10 a minute from one address
    */
   'POST /workflows/{id}/gate'(input: {
     id: Text

@@ -74,11 +74,12 @@ export class Gates {
   /** The design, if the caller has the token of its gate and the settings admit it. */
   async #admitted({ id, token }: Call, address: string, bearer: string | undefined): Promise<Workflow> {
     const { tokens, designs, host } = this.#deps
-    const wait = this.#wrong.wait(address)
-    if (wait !== undefined)
-      refuse('too-many', `${MOST_WRONG} wrong tokens within a minute: try again later`, { retryAfter: wait })
     const given = token ?? bearer ?? ''
     const right = tokens.holds(id, given)
+    // The right token is never refused: many pipelines may share an address with one that guesses.
+    const wait = right ? undefined : this.#wrong.wait(address)
+    if (wait !== undefined)
+      refuse('too-many', `${MOST_WRONG} wrong tokens within a minute: try again later`, { retryAfter: wait })
     const workflow = await designs.find(id)
     const isGate = workflow?.gate !== undefined && tokens.of(id) !== undefined
     if (!isGate || !right) this.#wrong.add(address)

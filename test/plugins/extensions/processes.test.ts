@@ -274,10 +274,8 @@ t.test('with tmux programs outlive the daemon, and the next one takes over what 
   const before = await pidsAt(first)
   await first.kill9()
   for (const pid of before) t.ok(isRunning(pid!))
-  writeExtension({ workspace }, 'changed', {
-    ...{ publisher: 'ada', name: 'changed', version: '1.0.0' },
-    contributes: { processes: [{ name: 'tick', command: 'sleep 2000' }] },
-  })
+  const tick = { contributes: { processes: [{ name: 'tick', command: 'sleep 1000' }] } }
+  writeExtension({ workspace }, 'changed', { publisher: 'ada', name: 'changed', version: '1.0.1', ...tick }, { a: 'a' })
   writeExtension({ workspace }, 'gone', {
     ...{ publisher: 'ada', name: 'gone', permissions: { daemon: ['GET /agents'] } },
     contributes: { processes: [{ name: 'tick', command: 'sleep 1000' }] },

@@ -207,11 +207,11 @@ t.test('the run goes on after the verdict of its gate', async t => {
   t.match(await runUntil(daemon, runId!, ({ state }) => state === 'done'), { detail: undefined })
 })
 
-t.test('ten wrong tokens within a minute close the gates for their address', async t => {
+t.test('ten wrong tokens within a minute close the gates for their address to other wrong ones', async t => {
   const { ask } = await gateOf('guessed', VERDICT)
   const tries = []
   for (let at = 0; at < 11; at++) tries.push((await ask({ given: `guess-${at}` })).code)
   t.ok(tries.includes(401))
   t.equal(tries.at(-1), 429)
-  t.equal((await ask()).code, 429)
+  t.equal((await ask()).code, 200, 'the right one opens it')
 })
