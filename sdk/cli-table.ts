@@ -1,7 +1,8 @@
 /**
- * How a value is shown; by default its field's name says so: `…At` is a time, `…Usd` money, `…Bytes` a size. The lines of
- * prose become one; those of other texts are shown as `\\n`, since names may have them, too.
- * `past` is a time that is over, even if the clock of another machine is behind.
+ * How a value is shown; by default its field's name says so: `…At` is a time, `…Usd` money, `…Bytes` a size.
+ *
+ * `prose` becomes one line; other texts show a line break as `\n`, since names may have them, too. `past` is a time
+ * that is over, even if the clock of another machine is behind.
  */
 export type CliForm =
   | 'text'
@@ -85,7 +86,7 @@ export interface CliVerb<Call extends string = string> {
    * the answer is one thing.
    */
   readonly rows?: string | readonly string[]
-  /** The field of the answer with the number of all entries, and what is said if these are not all; `{left}` are more. */
+  /** The field with the number of all entries, and what is said if not all are listed: `{left}` more. */
   readonly total?: { readonly field: string; readonly text: string }
   /** The list is shown from its end, the first entry last. */
   readonly reversed?: true

@@ -154,7 +154,7 @@ export const cli: CliTable<System> = {
         in: { field: 'cwd', none: '.' },
         label: 'label',
       },
-      none: 'no terminals; open one with {sandbox} terminal',
+      none: 'no terminals; open one with {sandbox} terminal open',
     },
     'open-terminal': {
       call: 'POST /system/terminals',
@@ -221,7 +221,7 @@ export const cli: CliTable<System> = {
         secrets: { field: 'secrets', words: { true: 'packed', false: 'left out' } },
         detail: { field: 'detail', optional: true },
       },
-      none: 'no bundles; make one with {sandbox} bundle',
+      none: 'no bundles; make one with {sandbox} bundle FILE',
     },
     export: { call: 'POST /bundles', args: [], done: 'packing {name}: {sandbox} bundle list shows how far it is' },
     'remove-bundle': { call: 'DELETE /bundles/{name}', ids: { name: 'bundles' }, done: 'removed {name}' },

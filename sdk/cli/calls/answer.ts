@@ -99,10 +99,10 @@ const entriesOf = (value: unknown, [name, ...rest]: readonly string[], of?: Row)
 }
 
 /** What the text of values depends on. */
-export type Around = Pick<AnswerContext, 'width' | 'now' | 'self'>
+export type ValueContext = Pick<AnswerContext, 'width' | 'now' | 'self'>
 
 /** Rows of a table with the given columns. */
-export const tableRows = (list: readonly unknown[], cells: CliColumns, shown: Around): string[] => {
+export const tableRows = (list: readonly unknown[], cells: CliColumns, shown: ValueContext): string[] => {
   const used = Object.entries(cells)
     .map(([title, cell]): [string, CliColumn] => [title, columnOf(cell)])
     .filter(([, column]) => !column.optional || list.some(row => !isEmpty(found(row, column).value)))
@@ -116,7 +116,7 @@ export const tableRows = (list: readonly unknown[], cells: CliColumns, shown: Ar
 }
 
 /** One line for each value that is there: `title  value`; a text of several lines below its title. */
-const fieldLines = (answer: unknown, cells: CliColumns, shown: Around): string[] => {
+const fieldLines = (answer: unknown, cells: CliColumns, shown: ValueContext): string[] => {
   const found = Object.entries(cells)
     .map(([title, cell]): [string, string] => [title, longWords(answer, columnOf(cell), shown)])
     .filter(([, value]) => value !== '')
@@ -145,7 +145,7 @@ const isEmpty = (value: unknown): boolean =>
 /** What `{field?yes:no}` and `if` ask for. */
 const isThere = (value: unknown): boolean => !isEmpty(value) && value !== false && value !== 0
 
-const cellWords = (row: unknown, column: CliColumn, shown: Around): string => {
+const cellWords = (row: unknown, column: CliColumn, shown: ValueContext): string => {
   const { name, value: whole } = found(row, column)
   const { last } = column
   const value = last !== undefined && Array.isArray(whole) ? whole.findLast(each => fieldOf(each, last)) : whole
@@ -163,7 +163,7 @@ const cellWords = (row: unknown, column: CliColumn, shown: Around): string => {
 }
 
 /** As in a table, but a text keeps its lines. */
-const longWords = (row: unknown, column: CliColumn, shown: Around): string => {
+const longWords = (row: unknown, column: CliColumn, shown: ValueContext): string => {
   const { value } = found(row, column)
   const long = typeof value === 'string' && value.trimEnd().includes('\n') && !column.words
   return long ? plain(value).trimEnd() : short(cellWords(row, column, shown), column.most ?? Infinity)
@@ -204,7 +204,7 @@ export const sentence = (text: string, values: unknown, { now, self }: Pick<Answ
 
 // Without a table ----------------------------------------------------------------------------------------------------
 
-const derivedLines = (answer: unknown, shown: Around): string[] => {
+const derivedLines = (answer: unknown, shown: ValueContext): string[] => {
   const { now } = shown
   if (isTable(answer)) return derivedTable(answer, shown)
   if (Array.isArray(answer) && answer.length === 0) return ['none']
@@ -226,7 +226,7 @@ const derivedLines = (answer: unknown, shown: Around): string[] => {
   ]
 }
 
-const factsOf = (name: string, value: unknown, shown: Around): string[] => {
+const factsOf = (name: string, value: unknown, shown: ValueContext): string[] => {
   if (isRow(value)) return Object.entries(value).flatMap(([inner, each]) => factsOf(`${name}.${inner}`, each, shown))
   if (value === '' || (Array.isArray(value) && value.length === 0)) return [`${name}: none`]
   if (isTable(value))
@@ -243,7 +243,7 @@ const factsOf = (name: string, value: unknown, shown: Around): string[] => {
 }
 
 /** The first 8 columns that contain plain values. */
-const derivedTable = (rows: readonly Row[], around: Around): string[] => {
+const derivedTable = (rows: readonly Row[], around: ValueContext): string[] => {
   const names = [
     ...new Set(
       rows.flatMap(row =>

@@ -7,7 +7,7 @@ import { answerLines } from './answer.js'
 import { tableOf } from './tables.js'
 
 /** What a written verb adds to the verb of the table. */
-export interface Around {
+export interface TableWith {
   /** The input of the call, for the places of sentences. */
   readonly input?: CliInput
   /** Columns before those of the table. */
@@ -22,17 +22,21 @@ export const askedAs = async <T>(
   given: GivenArguments,
   shownBy: readonly [group: string, verb: string],
   ask: (client: Client, options: { readonly signal: AbortSignal }) => Promise<T>,
-  around: Around = {},
-): Promise<number> => asked(terminal, given, ask, await wordsAs(terminal, shownBy, around))
+  more: TableWith = {},
+): Promise<number> => asked(terminal, given, ask, await wordsAs(terminal, shownBy, more))
 
 /** The text of an answer as a verb of a group's table shows it. */
 export const wordsAs = async (
   terminal: Pick<Terminal, 'root'>,
   [group, name]: readonly [group: string, verb: string],
-  { input = {}, columns, none }: Around = {},
+  { input = {}, columns, none }: TableWith = {},
 ): Promise<(answer: unknown, width: number | undefined) => string[]> => {
   const known = (await tableOf(terminal, group))?.verbs[name]
-  const verb = known && { ...known, columns: { ...columns, ...known.columns }, ...(none !== undefined && { none }) }
+  const verb = known && {
+    ...known,
+    ...(columns && { columns: { ...columns, ...known.columns } }),
+    ...(none !== undefined && { none }),
+  }
   return (answer, width) =>
     answerLines(answer, { ...(verb && { verb }), input, width, now: Date.now(), self: SELF, did: 'done' })
 }

@@ -18,17 +18,19 @@ import { say } from '../terminal/write.js'
 
 const BAR = 24
 const TRIES = 5
-const FORMS = 'bundle [FILE], bundle list, bundle remove NAME, or bundle restore FILE [--check]'
+const FORMS = 'bundle list, bundle FILE, bundle make [FILE], bundle remove NAME, or bundle restore FILE [--check]'
+/** Options of making one. */
+const MAKES = ['encrypt', 'secrets', 'repo', 'since']
 
 /** Makes, lists and removes backups, and restores a sandbox from one. */
 export const bundle: Verb = {
   name: 'bundle',
   also: 'bundles',
-  usage: '[FILE] | list | remove NAME | restore FILE [--check]',
-  summary: 'back up the sandbox to a file, or restore it from one',
-  examples: ['bundle backup.tar.gz', 'bundle list', 'bundle restore backup.tar.gz --check'],
+  usage: '[list | FILE | make [FILE] | remove NAME | restore FILE [--check]]',
+  summary: 'list the backups, back up the sandbox to a file, or restore it from one',
+  examples: ['bundle', 'bundle backup.tar.gz', 'bundle list', 'bundle restore backup.tar.gz --check'],
   notes: [
-    'Generated files are left out; members, sessions and tokens are never packed. Without FILE the name contains '
+    'Generated files are left out; members, sessions and tokens are never packed. make without FILE names it after '
       + 'the time.',
     'restore replaces the contents of the workspace and keeps the old ones for 7 days. The daemon restarts by itself.',
     'The passphrase comes from SANDBOX_PASSPHRASE, else it prompts for it: others could see an argument.',
@@ -44,10 +46,12 @@ export const bundle: Verb = {
   },
   most: 2,
   run: (terminal, given) => {
-    const [what, name] = given.args
-    const known = what === 'list' || what === 'remove' || what === 'restore'
-    if (!known && name === undefined)
-      return connected(terminal, given, connection => make(terminal, given, connection, what))
+    const [what = 'list', name] = given.args
+    const known = ['list', 'make', 'remove', 'restore'].includes(what)
+    if (what === 'make' || (!known && name === undefined))
+      return connected(terminal, given, connection => make(terminal, given, connection, known ? name : what))
+    const makes = MAKES.find(flag => given.on(flag) || given.all(flag).length > 0 || given.text(flag) !== undefined)
+    if (what === 'list' && makes !== undefined) misused(`--${makes}: expected bundle FILE or bundle make`)
     if (what === 'list' && name === undefined)
       return askedAs(terminal, given, ['system', 'bundles'], (client, options) =>
         client.call('GET /bundles', undefined, options),

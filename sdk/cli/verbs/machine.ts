@@ -78,8 +78,10 @@ const linesOf = (
     ...room,
     ...history,
     ...wrapped(
-      `${width < WIDE ? 'daemon:' : 'daemon'.padEnd(16)} ${bytesWords(daemon.rssBytes)}, ${durationWords(daemon.loopLagMs)} `
-        + `late, process ${daemon.pid}`,
+      [
+        width < WIDE ? 'daemon:' : 'daemon'.padEnd(16),
+        `${bytesWords(daemon.rssBytes)}, ${durationWords(daemon.loopLagMs)} late, process ${daemon.pid}`,
+      ].join(' '),
       width,
     ),
     '',

@@ -18,9 +18,9 @@ const ASK_EVERY = 250
 /** Keeps a daemon running: the system starts it at sign-in and after a crash. */
 export const service: Verb = {
   name: 'service',
-  usage: 'install | status | remove',
+  usage: '[status | install | remove]',
   summary: 'run a daemon as a service: started at sign-in, and restarted after a crash',
-  examples: ['service install', 'service install --workspace ~/code --port 8788', 'service status', 'service remove'],
+  examples: ['service', 'service install', 'service install --workspace ~/code --port 8788', 'service remove'],
   notes: [
     'It uses a systemd user unit on Linux and a launch agent on macOS. Each workspace has its own service.',
     'install takes the options of serve, and variables such as SANDBOX_WORKSPACE and SANDBOX_PORT that are set now. '
@@ -31,12 +31,11 @@ export const service: Verb = {
     print: { help: 'install: print the unit file and change nothing' },
     json: { help: 'print JSON, one value a line' },
   },
-  least: 1,
   most: 1,
   run: async (terminal, given) => {
-    const [what = ''] = given.args
+    const [what = 'status'] = given.args
     if (what !== 'install' && what !== 'status' && what !== 'remove')
-      misused(`expected service ${service.usage.replaceAll(' | ', ', service ')}, found service ${plain(what)}`)
+      misused(`expected service ${'status, service install or service remove'}, found service ${plain(what)}`)
     if (given.on('print') && what !== 'install') misused('--print: expected service install')
     const described = await serviceOf(terminal, given)
     const manager = managerOf(process.platform, terminal, described.command)

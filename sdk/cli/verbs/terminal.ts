@@ -19,12 +19,12 @@ const MOST_ROWS = 200
 export const terminal: Verb = {
   name: 'terminal',
   also: 'terminals',
-  usage: '[NAME | list | close NAME]',
-  summary: 'open a shell in the workspace, or attach to one',
-  examples: ['terminal', 'terminal web-1', 'terminal list', 'terminal close web-1'],
+  usage: '[list | open | NAME | close NAME]',
+  summary: 'list the terminals, open a shell in the workspace, or attach to one',
+  examples: ['terminal', 'terminal open', 'terminal web-1', 'terminal close web-1'],
   notes: [
-    'Without a name it opens a new one. Ctrl-] detaches: the shell keeps running, with tmux also across restarts of '
-      + 'the daemon.',
+    'open opens a new one, NAME attaches to one or makes one of that name. Ctrl-] detaches: the shell keeps running, '
+      + 'with tmux also across restarts of the daemon.',
     'The exit code is that of the shell; 0 after detaching.',
   ],
   ids: { NAME: ['system', 'terminals'] },
@@ -34,7 +34,7 @@ export const terminal: Verb = {
   },
   most: 2,
   run: (seen, given) => {
-    const [what, name] = given.args
+    const [what = 'list', name] = given.args
     if (what === 'close') {
       if (!name) return misused('expected terminal close NAME')
       return asked(
@@ -46,7 +46,7 @@ export const terminal: Verb = {
     }
     if (name !== undefined)
       return misused(
-        'expected terminal, terminal NAME, terminal list or terminal close NAME, found '
+        'expected terminal list, terminal open, terminal NAME or terminal close NAME, found '
           + `terminal ${given.args.join(' ')}`,
       )
     if (what === 'list') {
@@ -61,7 +61,7 @@ export const terminal: Verb = {
           + 'terminal close work there',
       )
     }
-    return connected(seen, given, connection => opened(connection, seen, given, what))
+    return connected(seen, given, connection => opened(connection, seen, given, what === 'open' ? undefined : what))
   },
 }
 

@@ -9,6 +9,7 @@ import type { Schema } from '../../../sdk/cli/calls/document.js'
 import { placedOf } from '../../../sdk/cli/calls/input.js'
 import { type GroupCommand, bareOf, groupsOf } from '../../../sdk/cli/calls/tables.js'
 import { VERBS } from '../../../sdk/cli/program.js'
+import { wordsOf } from '../../../sdk/cli/verbs/completion.js'
 import type { Verb } from '../../../sdk/cli/verb.js'
 import { root } from '../../support/daemon.js'
 import { json } from '../wire.js'
@@ -365,6 +366,10 @@ t.test('what a written verb lists is what the verb of the group prints', async t
   )
   const compared = new Set<string>()
   for (const verb of SHOWN.filter(({ flags }) => 'url' in flags && 'json' in flags)) {
+    if (wordsOf(verb).includes('list')) {
+      const [bare, listed] = await Promise.all([daemon.run([verb.name]), daemon.run([verb.name, 'list'])])
+      t.same([bare.code, bare.out], [0, listed.out], `${verb.name} alone lists`)
+    }
     const forms = [...(verb.least ? [] : [verb.name]), ...verb.examples].filter(form => !/[<>]|--json/.test(form))
     for (const form of new Set(forms)) {
       const before = daemon.calls().length

@@ -72,7 +72,8 @@ t.test('terminals are listed and closed, and none is opened without a terminal',
   await client.call('POST /system/terminals', { name: 'web-a', label: 'mine' })
   t.match(await run('list'), { code: 0, out: /^NAME +STATE .*\nweb-a +running +0 .* mine\n$/ })
   t.match(JSON.parse((await run('list', '--json')).out), { sessions: exactly({ name: 'web-a', label: 'mine' }) })
-  t.match(await run('a'), { code: 2, err: /expected a person at a terminal/ })
+  t.match(await run(), { code: 0, out: /^NAME / })
+  for (const what of ['a', 'open']) t.match(await run(what), { code: 2, err: /expected a person at a terminal/ })
   t.match(await run('close'), { code: 2, err: /terminal close NAME/ })
   t.match(await run('open', 'x'), { code: 2 })
   t.same(await run('close', 'nope'), {

@@ -33,7 +33,8 @@ t.test('bundle packs the sandbox into a file, lists and removes backups, and res
   const daemon = await spawnDaemon(t, where)
   await runTurn(daemon.client, 'said', 'say something')
   const ask = (args: string[], env = {}) => sandbox([...args, '--data', where.data], { cwd: folder, env })
-  t.match(await ask(['bundle', 'list']), { code: 0, out: /no bundles; make one/ })
+  t.match(await ask(['bundle']), { code: 0, out: /no bundles; make one with sandbox bundle FILE/ })
+  t.match(await ask(['bundle', '--encrypt']), { code: 2, err: /--encrypt: expected bundle FILE or bundle make/ })
   const made = await ask(['bundle', 'backup.tar.gz'])
   t.match(made, { code: 0, err: '', out: /\/backup\.tar\.gz  [\d.]+ KiB\n$/ })
   t.equal(statSync(join(folder, 'backup.tar.gz')).mode & 0o777, 0o600)
@@ -86,7 +87,7 @@ t.test('a passphrase is never an argument, and a wrong one opens nothing', async
     code: 0,
   })
   t.match(await ask(['bundle', 'restore', 'none', '--check']), { code: 1, err: /there is no file none/ })
-  t.match(await ask(['bundle', 'restore']), { code: 2, err: /expected bundle \[FILE\]/ })
+  t.match(await ask(['bundle', 'restore']), { code: 2, err: /expected bundle list, bundle FILE/ })
   t.match(await ask(['bundle', 'one', 'two']), { code: 2 })
   t.match(await ask(['bundle', 'x', '--since', 'never']), { code: 2, err: /--since/ })
   t.notOk(existsSync(join(folder, 'x')))

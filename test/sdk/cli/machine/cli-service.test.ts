@@ -134,8 +134,7 @@ t.test('if the system cannot run services, it is refused with a message, and not
 t.test('options that a service cannot have are refused before the service is created', async t => {
   const home = folderOf(t)
   for (const [args, err] of [
-    [['service'], /expected sandbox service install \| status \| remove/],
-    [['service', 'start'], /expected service install, service status, service remove, found service start/],
+    [['service', 'start'], /expected service status, service install or service remove, found service start/],
     [['service', 'status', '--print'], /--print: expected service install/],
     [['service', 'install', '--port', 'x'], /--port: expected a number from 0 to 65535, found x/],
     [['service', 'install', '--workspace', 'none'], /--workspace: .*none cannot be read \(ENOENT\)/],
@@ -231,7 +230,7 @@ t.test('a service is installed, reinstalled, inspected and removed', async t => 
   })
   t.same(readdirSync(units), [`${name}.service`])
   t.equal(statSync(join(units, `${name}.service`)).mode & 0o777, 0o644)
-  t.equal((await run(['agents'])).out, 'no conversations yet; start one with sandbox run "/demo"\n')
+  t.equal((await run(['agents'])).out, 'no conversations yet; sandbox run "/demo" starts one\n')
 
   const again = await run(['--json', 'service', 'install', '--port', '0'])
   const { url } = JSON.parse(again.out) as { url: string }
