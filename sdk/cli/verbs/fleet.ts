@@ -12,7 +12,7 @@ import { compare, hunks } from '../follow/patch.js'
 import { conflictLines } from '../follow/card-lines.js'
 import { counted, jsonLine, oneLine, plain, quoted, stylesOf, type Styles } from '../terminal/text.js'
 import { CONVERSATIONS, CONNECTION, EXIT, type Terminal, type Verb } from '../verb.js'
-import { write } from '../terminal/write.js'
+import { say, write } from '../terminal/write.js'
 
 /** Lists all conversations with their branch status. */
 export const agentsVerb: Verb = {
@@ -44,7 +44,7 @@ export const diff: Verb = {
       if (!given.on('json') && owedOf(changes).length > 0) {
         const tips = Object.entries(tipsOf(changes)).map(([repo, tip]) => (repo === 'root' ? tip : `${repo}=${tip}`))
         const words = tips.map(tip => ` --expect ${quoted(oneLine(tip))}`).join('')
-        await write(terminal, `${dim(`land exactly this with ${SELF} land ${quoted(oneLine(id))}${words}`)}\n`)
+        say(terminal, `${dim(`land exactly this with ${SELF} land ${quoted(oneLine(id))}${words}`)}\n`)
       }
       return EXIT.ok
     }),

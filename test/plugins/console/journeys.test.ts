@@ -139,6 +139,7 @@ t.test('journeys through the console', withChromium(), async t => {
     const { page } = tab
     for (const id of ['left', 'right']) await page.getByLabel(`Select The ${id} one`).check()
     await page.getByRole('toolbar').getByRole('button', { name: 'Land' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Land', exact: true }).click()
     await page.getByText('it has conflicts; open it to choose').waitFor()
     const landed = readFileSync(join(daemon.workspace, 'b.txt'), 'utf8').trim()
     t.match(landed, /^(?:left|right)$/)
