@@ -348,8 +348,11 @@ t.test('diff shows the files with their hunks', async t => {
     if (path.endsWith('/diff')) return CHANGES
     return query.get('path') === 'b.png' ? { binary: true } : { before: '1\n2\n3\n', after: '1\n2!\n3\n' }
   })
+  const hint = `land exactly this with sandbox land c-1 --expect ${TIP}\n`
+  const whole = await daemon.run(['diff', 'c-1'])
+  t.equal(whole.err, hint, 'beside the diff, which is a patch')
   t.equal(
-    (await daemon.run(['diff', 'c-1'])).out,
+    whole.out,
     `M a.txt  +1 -1
 @@ -1,3 +1,3 @@
  1
@@ -358,13 +361,12 @@ t.test('diff shows the files with their hunks', async t => {
  3
 A b.png  binary  landed
 binary
-land exactly this with sandbox land c-1 --expect ${TIP}
 `,
   )
-  t.equal(
-    (await daemon.run(['diff', 'c-1', '--stat'])).out,
-    `M a.txt  +1 -1\nA b.png  binary  landed\nland exactly this with sandbox land c-1 --expect ${TIP}\n`,
-  )
+  t.match(await daemon.run(['diff', 'c-1', '--stat']), {
+    out: 'M a.txt  +1 -1\nA b.png  binary  landed\n',
+    err: hint,
+  })
 })
 
 t.test('land lists the files that are in the workspace now', async t => {

@@ -46,6 +46,10 @@ t.test('help lists every verb and each verb has its own', async t => {
 
 land the work in the workspace as uncommitted changes; default: the newest one
 
+It lands what the conversation has changed when the command starts, and refuses what is changed after that. With
+--expect, as sandbox diff prints it, it lands exactly what that diff showed.
+
+  --expect [REPOSITORY=]TIP …  land only work with this tip, as a diff showed it
   --force       land even while the agent is writing
   --cumulative  also land work that was landed before and reverted since
   --merge       write conflict markers where the main line changed
@@ -57,7 +61,8 @@ land the work in the workspace as uncommitted changes; default: the newest one
 examples:
   sandbox land
   sandbox land c-1 --merge
-`.replace(/^  (--\S+(?: [A-Z]+)?) +/gm, (_, flag: string) => `  ${flag.padEnd(17)}  `),
+  sandbox land c-1 --expect 7a0c41d9be3f5d1c2b8e6f4a90d37c15e8b2f604
+`.replace(/^  (--\S+(?: [A-Z]+)?) +/gm, (_, flag: string) => `  ${flag.padEnd(27)}  `),
   )
   t.match((await sandbox(['--version'])).out, /^\d+\.\d+\.\d+\n$/)
 })
