@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
+import { exactly } from '../support/lists.js'
 import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
 import { walled } from './support.js'
 import { USERS } from './users.js'
@@ -75,7 +76,9 @@ const look = async (host, path, headers, send) => {
   const bytes = Buffer.from(await answer.bytes())
   const texts = [JSON.stringify([...(answer.headers.entries?.() ?? Object.entries(answer.headers))])]
   for (const open of [each => each, gunzipSync, inflateSync, brotliDecompressSync])
-    try { for (const of of ['utf8', 'latin1', 'utf16le', 'hex', 'base64']) texts.push(open(bytes).toString(of)) } catch {}
+    try {
+      for (const of of ['utf8', 'latin1', 'utf16le', 'hex', 'base64']) texts.push(open(bytes).toString(of))
+    } catch {}
   return texts.join('\\n')
 }
 export const activate = host => {
@@ -185,7 +188,10 @@ for (const [who, uid] of USERS) {
         () => daemon.client.call('GET /extensions'),
         list => list.pending.length > 0,
       )
-      t.match(pending, [{ id: 'eve.tick', approvedBefore: true, added: [/^runs the background program tick: /] }])
+      t.match(
+        pending,
+        exactly({ id: 'eve.tick', approvedBefore: true, added: exactly(/^runs the background program tick: /) }),
+      )
       t.not(pending[0]?.digest, digest, JSON.stringify(change))
       const again = daemon.client.call('POST /extensions/{id}/approve', { id: 'eve.tick', digest })
       await t.rejects(again, { message: /read GET \/extensions again/ })

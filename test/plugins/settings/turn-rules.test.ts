@@ -112,7 +112,8 @@ t.test('the checks that edited packages declare are run', async t => {
   writeFileSync(join(workspace, 'package.json'), JSON.stringify({ scripts: { lint: 'touch linted-root' } }))
   for (const isolated of [false, true]) {
     const own = await runTurn(client, `verified-${isolated}`, 'write top.js\n| 1\nrun ls', { isolated })
-    t.match(ruleFrames(own), isolated ? [] : exactly({ id: 'verify', outcome: 'ok' }), 'a package at the root')
+    if (isolated) t.same(ruleFrames(own), [], 'the copy has no such package')
+    else t.match(ruleFrames(own), exactly({ id: 'verify', outcome: 'ok' }), 'a package at the root')
   }
   t.ok(existsSync(join(workspace, 'linted-root')))
   rmSync(join(workspace, 'package.json'))
