@@ -73,9 +73,10 @@ const look = async (host, path, headers, send) => {
   const answer = await host.fetch('http://127.0.0.1:${port}' + path, options).catch(error => ({ error: error.message }))
   if (answer.error) return answer.error
   const bytes = Buffer.from(await answer.bytes())
-  const texts = [JSON.stringify([...(answer.headers.entries?.() ?? Object.entries(answer.headers))])]
+  const texts = [JSON.stringify(Object.entries(answer.headers))]
   for (const open of [each => each, gunzipSync, inflateSync, brotliDecompressSync])
-    try { for (const of of ['utf8', 'latin1', 'utf16le', 'hex', 'base64']) texts.push(open(bytes).toString(of)) } catch {}
+    try { for (const of of ['utf8', 'latin1', 'utf16le', 'hex', 'base64']) texts.push(open(bytes).toString(of))
+    } catch {}
   return texts.join('\\n')
 }
 export const activate = host => {

@@ -32,7 +32,7 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
  * extension asks for neither.
  */
 const CONNECTION =
-  /^(?:host|accept-encoding|connection|content-length|transfer-encoding|expect|upgrade|te|trailer|keep-alive|proxy-.*)$/i
+  /^(?:host|(?:accept|transfer)-encoding|connection|content-length|expect|upgrade|te|trailer|keep-alive|proxy-.*)$/i
 /** Headers for the server that they were meant for, and for no other. */
 const PRIVATE = /^(?:authorization|cookie|proxy-authorization|x-.*(?:key|token|secret).*)$/i
 

@@ -14,8 +14,8 @@ import type { BackendStatus } from '../runtime.js'
 /** `<publisher>.<name>`: derived from the manifest, never declared. */
 export type ExtensionId = string & tags.MinLength<3> & tags.MaxLength<121> & tags.Pattern<'^[a-z0-9][a-z0-9.-]*$'>
 /**
- * The digest of an extension's powers: SHA-256 of its id and their sorted lines, each followed by a line break. The line
- * of a power is the JSON list of its key and its sentence.
+ * The digest of an extension's powers: SHA-256 of its id and their sorted lines, each followed by a line break. The
+ * line of a power is the JSON list of its key and its sentence.
  */
 export type PowersDigest = string & tags.MinLength<64> & tags.MaxLength<64> & tags.Pattern<'^[0-9a-f]*$'>
 /** Where an extension comes from. */
