@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
-import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
+import { endTerminals, folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
 import { walled } from './support.js'
 import { USERS } from './users.js'
 
@@ -121,6 +121,7 @@ const daemonAs = async (t: Test, uid: number): Promise<{ daemon: RunningDaemon; 
   const [workspace, data, home] = ['workspace', 'data', 'home'].map(name => join(folder, name))
   makeWorkspace(workspace!)
   for (const path of [data!, home!]) mkdirSync(path)
+  t.teardown(() => endTerminals(data!))
   const own = () => void execFileSync('chown', ['-R', `${uid}:${uid}`, folder])
   own()
   return { daemon: await spawnDaemon(t, { workspace: workspace!, data: data!, user: uid, env: { HOME: home } }), own }
