@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import t, { type Test } from 'tap'
 import { exactly } from '../support/lists.js'
-import { folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
+import { endTerminals, folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
 import { walled } from './support.js'
 import { USERS } from './users.js'
 
@@ -74,7 +74,7 @@ const look = async (host, path, headers, send) => {
   const answer = await host.fetch('http://127.0.0.1:${port}' + path, options).catch(error => ({ error: error.message }))
   if (answer.error) return answer.error
   const bytes = Buffer.from(await answer.bytes())
-  const texts = [JSON.stringify([...(answer.headers.entries?.() ?? Object.entries(answer.headers))])]
+  const texts = [JSON.stringify(Object.entries(answer.headers))]
   for (const open of [each => each, gunzipSync, inflateSync, brotliDecompressSync])
     try {
       for (const of of ['utf8', 'latin1', 'utf16le', 'hex', 'base64']) texts.push(open(bytes).toString(of))
@@ -123,6 +123,7 @@ const daemonAs = async (t: Test, uid: number): Promise<{ daemon: RunningDaemon; 
   const [workspace, data, home] = ['workspace', 'data', 'home'].map(name => join(folder, name))
   makeWorkspace(workspace!)
   for (const path of [data!, home!]) mkdirSync(path)
+  t.teardown(() => endTerminals(data!))
   const own = () => void execFileSync('chown', ['-R', `${uid}:${uid}`, folder])
   own()
   return { daemon: await spawnDaemon(t, { workspace: workspace!, data: data!, user: uid, env: { HOME: home } }), own }

@@ -31,11 +31,8 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308])
  * Headers that the connection decides. A value is found only in an answer that is whole and not encoded, so the
  * extension asks for neither.
  */
-const CONNECTION = new RegExp(
-  '^(?:host|accept-encoding|connection|content-length|transfer-encoding|expect|upgrade|te|trailer|keep-alive'
-    + '|proxy-.*)$',
-  'i',
-)
+const CONNECTION =
+  /^(?:host|(?:accept|transfer)-encoding|connection|content-length|expect|upgrade|te|trailer|keep-alive|proxy-.*)$/i
 /** Headers for the server that they were meant for, and for no other. */
 const PRIVATE = /^(?:authorization|cookie|proxy-authorization|x-.*(?:key|token|secret).*)$/i
 
