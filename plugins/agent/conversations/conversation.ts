@@ -93,7 +93,10 @@ export interface ConversationTraits extends ModelChoice {
   forkedFrom?: ForkOrigin
   /** What started it, if nobody did by hand. */
   origin?: Origin
-  /** `agent/<id>`; absent: works in the shared tree. */
+  /**
+   * `agent/<id>`, or another name where refs of somebody else are in the way of that from its first turn on; absent: works
+   * in the shared tree.
+   */
   branch?: string
   /** Whether completed turns land automatically; absent: the sandbox's setting. */
   autoLand?: boolean

@@ -68,7 +68,10 @@ type LineName = string & tags.MaxLength<20> & tags.Pattern<'^[1-9][0-9]{0,9}:[0-
 export interface EditInput {
   /** The path of the file from the root of the workspace. */
   path: ToolPath
-  /** The text to replace, exactly as the file holds it. Without `all` the file must hold it exactly once. */
+  /**
+   * The text to replace, as the file holds it; its line ends need not be those of the file. Without `all` the file must
+   * hold it exactly once.
+   */
   old?: FileText & tags.MinLength<1>
   /** In place of `old`: the first line to replace, as `Read` names it, such as `12:9f3c`. */
   from?: LineName
