@@ -2,13 +2,16 @@ import { createHash, randomUUID } from 'node:crypto'
 import { constants, lstatSync } from 'node:fs'
 import { lstat, mkdir, open, readdir, readlink, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { contains } from '../files/paths.js'
+import { codeOf, contains } from '../files/paths.js'
 import { ignored } from '../../ignored.js'
 import { NOTES } from './sources.js'
 
 const SETTINGS = '/etc'
 /** Where the copies are, in the folder of files that are shown inside walls. */
-const COPIES = 'settings'
+export const COPIES = 'settings'
+/** Whether a name is that of a copy that is being made, or that was not whole. */
+export const isUnfinishedCopy = (name: string): boolean => /^\.(?:new|old)-/.test(name)
+
 /** Copies that are kept: a wall that runs still shows the one it began with. */
 const MOST_COPIES = 16
 /** Larger ones are databases of single programs. */
@@ -26,6 +29,8 @@ interface Entry {
   readonly kind: 'folder' | 'file' | 'link' | 'place'
   readonly target?: string
   readonly executable?: boolean
+  /** Bytes of a file. */
+  readonly size?: number
 }
 
 /** What all users may read of `/etc`, and when that was found. */
@@ -87,7 +92,7 @@ const scanned = async (granted: readonly string[]): Promise<Scan> => {
         digest.update(JSON.stringify([path, stat.mode]))
         await walk(path)
       } else if (stat?.isFile() && (stat.mode & READ_BY_OTHERS) !== 0 && stat.size <= LARGEST) {
-        entries.push({ path, kind: 'file', executable: (stat.mode & 0o111) !== 0 })
+        entries.push({ path, kind: 'file', executable: (stat.mode & 0o111) !== 0, size: stat.size })
         digest.update(JSON.stringify(said))
       }
     }
@@ -126,6 +131,18 @@ const copyOpen = async (from: string, to: string, mode: number): Promise<void> =
   }
 }
 
+/** Codes of files that were removed, closed or replaced since the scan. */
+const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EACCES', 'EPERM', 'ELOOP', 'ENXIO', 'ENOTDIR'])
+
+/** Whether a copy has all its files: a power cut leaves those empty that were not on the disk yet. */
+const isWhole = async (copy: string, entries: readonly Entry[]): Promise<boolean> => {
+  for (const { path, kind, size } of entries) {
+    const found = await lstat(join(copy, path)).catch(() => undefined)
+    if (!found || (kind === 'file' && found.size !== size)) return false
+  }
+  return true
+}
+
 const prune = async (folder: string, kept: string): Promise<void> => {
   const copies = await Promise.all(
     (await readdir(folder)).map(async name => ({ name, at: (await lstat(join(folder, name))).mtimeMs })),
@@ -141,21 +158,17 @@ const made = async (data: string, { entries, digest }: Scan): Promise<string> =>
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const now = new Date()
   if ((await lstat(copy).catch(() => undefined))?.isDirectory()) {
-    await utimes(copy, now, now)
-    return copy
+    if (await isWhole(copy, entries)) {
+      await utimes(copy, now, now)
+      return copy
+    }
+    await rename(copy, join(folder, `.old-${randomUUID()}`))
   }
   const fresh = join(folder, `.new-${randomUUID()}`)
-  await mkdir(fresh, { mode: 0o755 })
-  for (const { path, kind, target = '', executable } of entries) {
-    const to = join(fresh, path)
-    if (kind === 'folder') await mkdir(to, { mode: 0o755 })
-    else if (kind === 'link') await symlink(target, to)
-    else if (kind === 'place') await writeFile(to, '')
-    else
-      await copyOpen(join(SETTINGS, path), to, executable ? 0o755 : 0o644).catch(
-        ignored('a file that is gone or closed by now is left out'),
-      )
-  }
+  await fill(fresh, entries).catch(async error => {
+    await rm(fresh, { recursive: true, force: true })
+    throw error
+  })
   await rename(fresh, copy).catch(async error => {
     await rm(fresh, { recursive: true, force: true })
     // Another process made the same.
@@ -163,6 +176,20 @@ const made = async (data: string, { entries, digest }: Scan): Promise<string> =>
   })
   await prune(folder, name).catch(ignored('the next copy prunes again'))
   return copy
+}
+
+const fill = async (fresh: string, entries: readonly Entry[]): Promise<void> => {
+  await mkdir(fresh, { mode: 0o755 })
+  for (const { path, kind, target = '', executable } of entries) {
+    const to = join(fresh, path)
+    if (kind === 'folder') await mkdir(to, { mode: 0o755 })
+    else if (kind === 'link') await symlink(target, to)
+    else if (kind === 'place') await writeFile(to, '')
+    else
+      await copyOpen(join(SETTINGS, path), to, executable ? 0o755 : 0o644).catch(error => {
+        if (!GONE.has(codeOf(error))) throw error
+      })
+  }
 }
 
 /**

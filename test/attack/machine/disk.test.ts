@@ -1,6 +1,16 @@
 import { execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { closeSync, existsSync, mkdirSync, openSync, readdirSync, rmSync, writeFileSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createClient } from '../../../sdk/client.js'
@@ -16,11 +26,20 @@ const MOUNTS =
 /** Required in CI; skipped with a message on a machine that allows no mounts. */
 const skip = MOUNTS || process.env.CI ? {} : { skip: 'only the superuser can mount the small disk of this test' }
 
-/** A disk of 2 MiB that is unmounted after the test. */
-const smallDisk = (t: Test, at: string, limits = 'size=2m'): string => {
+const mounted = (t: Test, at: string, limits: string): string => {
   mkdirSync(at, { recursive: true })
   execFileSync('mount', ['-t', 'tmpfs', '-o', `${limits},mode=0700`, 'tmpfs', at])
   t.teardown(() => execFileSync('umount', ['--lazy', at]))
+  return at
+}
+
+/** A disk of 2 MiB that is unmounted after the test. */
+const smallDisk = (t: Test, at: string, limits = 'size=2m'): string => mounted(t, at, limits)
+
+/** The data folder on such a disk; the copy of the machine's settings, however many it has, is on another one. */
+const smallData = (t: Test, at: string, limits?: string): string => {
+  smallDisk(t, at, limits)
+  mounted(t, join(at, 'wall'), 'size=64m')
   return at
 }
 
@@ -74,7 +93,7 @@ for (const [what, { limits, take }] of Object.entries(DISKS))
     skip,
     async t => {
       const folder = folderOf(t)
-      const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'), limits)]
+      const [workspace, data] = [join(folder, 'workspace'), smallData(t, join(folder, 'data'), limits)]
       makeWorkspace(workspace)
       const first = await spawnDaemon(t, { workspace, data })
       const { token } = await first.client.call('POST /system/control/tokens', { label: 'before', scope: 'land' })
@@ -156,7 +175,7 @@ t.test(
   skip,
   async t => {
     const folder = folderOf(t)
-    const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
+    const [workspace, data] = [join(folder, 'workspace'), smallData(t, join(folder, 'data'))]
     makeWorkspace(workspace)
     const { client, url } = await spawnDaemon(t, { workspace, data })
     await client.call('POST /agent', {
@@ -182,9 +201,27 @@ t.test(
   },
 )
 
+t.test('no wall shows half of the settings of the machine because the disk was full', skip, async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
+  makeWorkspace(workspace)
+  mkdirSync(data, { mode: 0o700 })
+  const wall = mounted(t, join(data, 'wall'), 'size=256k')
+  const { client } = await spawnDaemon(t, { workspace, data })
+  const count = 'run find /etc -type f | wc -l; wc -c < /etc/passwd'
+  const refused = await runTurn(client, 'full', count)
+  t.match(
+    refused.findLast(({ kind }) => kind === 'tool_call_update'),
+    { status: 'failed' },
+  )
+  execFileSync('mount', ['-o', 'remount,size=64m', wall])
+  const shown = JSON.stringify(await runTurn(client, 'again', count))
+  t.ok(shown.includes(`\\n${statSync('/etc/passwd').size}\\n`), shown)
+})
+
 t.test('on a full disk backups and restores are refused with the required space, and leave no files', skip, async t => {
   const folder = folderOf(t)
-  const [workspace, data] = [join(folder, 'workspace'), smallDisk(t, join(folder, 'data'))]
+  const [workspace, data] = [join(folder, 'workspace'), smallData(t, join(folder, 'data'))]
   makeWorkspace(workspace, { 'large.bin': randomBytes(1_500_000).toString('latin1') })
   const { client } = await spawnDaemon(t, { workspace, data })
   await client.call('GET /agents')

@@ -442,14 +442,16 @@ cases(
       await runTurn(client, 's', 'write new/s.txt\n| s')
       await runTurn(client, 'i', 'write new/i.txt\n| i', { isolated: true })
     })
-    const [half, ...more] = left()
-    t.ok(half)
-    t.same(more, [])
+    const half = left()
+    t.ok(half.length > 0)
+    // A file that is shown inside walls can be written at the same moment.
+    t.ok(half.filter(name => !name.startsWith('wall/')).length < 2)
     const next = await spawnDaemon(t, where)
     // The daemon removes it after its start; its own temporary files have other names.
-    for (const end = Date.now() + LATE_MS; left().includes(half!) && Date.now() < end;)
+    const still = () => left().filter(name => half.includes(name))
+    for (const end = Date.now() + LATE_MS; still().length > 0 && Date.now() < end;)
       await next.client.call('GET /agents')
-    t.notOk(left().includes(half!), 'the incomplete file is removed')
+    t.same(still(), [], 'what is incomplete is removed')
     await next.terminate()
   },
 )

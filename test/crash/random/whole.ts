@@ -72,8 +72,10 @@ export const leftovers = ({ workspace, data }: Place): string[] => [
     .filter(name => LEFT.test(name))
     .map(name => `workspace ${name}`),
   ...below(data)
-    .filter(name => LEFT.test(name))
+    // The machine's own settings have such names too.
+    .filter(name => LEFT.test(name) && !/^wall\/settings\/[0-9a-f]{32}\//.test(name))
     .map(name => `data ${name}`),
+  ...globSync('wall/settings/.*', { cwd: data }),
   ...['rewinds', 'forks', 'runs', 'bad'].flatMap(name => globSync(`journals/agent/${name}/*`, { cwd: data })),
   ...globSync(['files/agents/landings/*', 'agent/rebasing/*', 'agents/benches/*', 'uploads/*'], { cwd: data }),
 ]

@@ -1,0 +1,16 @@
+import { lstat, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { sweepTemporary } from '../files/files.js'
+import { COPIES, isUnfinishedCopy } from './settings-copy.js'
+import { NOTES } from './sources.js'
+
+/** Removes what a killed daemon left half-written among the files that are shown inside walls. */
+export const sweepWallFiles = async (data: string): Promise<void> => {
+  await sweepTemporary(join(data, NOTES))
+  const copies = join(data, NOTES, COPIES)
+  for (const name of await readdir(copies).catch(() => [] as string[])) {
+    const path = join(copies, name)
+    const found = isUnfinishedCopy(name) ? await lstat(path).catch(() => undefined) : undefined
+    if (found && found.mtimeMs < performance.timeOrigin) await rm(path, { recursive: true, force: true })
+  }
+}
