@@ -241,7 +241,8 @@ const endOf = async (daemon: Support) => {
     archived,
     tree: treeOf(workspace),
     refs: inGit(workspace, 'for-each-ref') + readFileSync(join(workspace, '.git/HEAD'), 'utf8'),
-    gitdirs: gitdirsOf(data).length,
+    // A daemon that stops early has not made its warm copy.
+    gitdirs: gitdirsOf(data, id => id !== '.spare').length,
     journals: Object.entries(treeOf(join(data, 'journals'))).filter(
       ([name]) => !name.startsWith('agent/frames/r-') || newest.has(name),
     ),
@@ -263,9 +264,9 @@ const halfDone = ({ workspace, data }: Where): string[] => [
 ]
 
 /** The git dirs that the notes of copies name. */
-const gitdirsOf = (data: string): string[] =>
+const gitdirsOf = (data: string, fits: (id: string) => boolean = () => true): string[] =>
   folders(join(data, 'agent', 'made'))
-    .filter(name => name.endsWith('.json'))
+    .filter(name => name.endsWith('.json') && fits(name.slice(0, -'.json'.length)))
     .flatMap(name =>
       (
         JSON.parse(readFileSync(join(data, 'agent', 'made', name), 'utf8')) as { repos: { gitdir: string }[] }
