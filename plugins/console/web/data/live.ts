@@ -29,6 +29,8 @@ export const served = computed(() => new Set(hello.value?.routes ?? []))
 
 const FIRST = 1_000
 const MOST = 15_000
+/** Before what failed is said again. */
+const AGAIN = 2_000
 /** A clock that jumps this far was asleep with its machine; tabs in the background count once a minute. */
 const SLEPT = 90_000
 /** The daemon sends something every 5 s: a stream that is silent for longer is dead without an end. */
@@ -137,11 +139,15 @@ let cut: (() => void) | undefined
 /** Whether the stream of this tab is the one that says whether the person looks at the console. */
 let leading = false
 
-const sayIdle = (idle: boolean): void => {
-  if (leading) void askDaemon('POST /system/presence', { clientId, idle }).catch(ignored('the next change says it'))
-}
-
 let idleNow = (): boolean => false
+
+/** Says it again where that fails, until something else is so: the next change may come in hours. */
+const sayIdle = (idle: boolean): void => {
+  if (!leading) return
+  void askDaemon('POST /system/presence', { clientId, idle }).catch(() =>
+    setTimeout(() => idleNow() === idle && sayIdle(idle), AGAIN),
+  )
+}
 
 /** Wakes the wait before the next attempt. */
 let wake: (() => void) | undefined
