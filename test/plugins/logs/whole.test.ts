@@ -51,7 +51,7 @@ t.test('a real error in a group is followed within a second, and found with its 
   t.ok(tookLess(Date.now() - at, 1_000), `${Date.now() - at} ms`)
   t.equal(level, 'error')
   const found = await client.call('GET /logs/file', { name: 'daemon.log', find: 'EEXIST', level: 'error' })
-  t.ok(found.text.endsWith(`${text}\n`))
+  t.ok(found.text.split('\n').includes(text))
 })
 
 t.test('what a terminal shows of a credential is in no log, only what stands in its place', async t => {

@@ -62,7 +62,7 @@ examples:
   sandbox land
   sandbox land c-1 --merge
   sandbox land c-1 --expect 7a0c41d9be3f5d1c2b8e6f4a90d37c15e8b2f604
-`.replace(/^  (--\S+(?: [A-Z]+)?) +/gm, (_, flag: string) => `  ${flag.padEnd(27)}  `),
+`.replace(/^  (--(?!expect)\S+(?: [A-Z]+)?) +/gm, (_, flag: string) => `  ${flag.padEnd(27)}  `),
   )
   t.match((await sandbox(['--version'])).out, /^\d+\.\d+\.\d+\n$/)
 })
