@@ -23,8 +23,7 @@ import { loadGroups, stopGroups } from './loader.js'
 import type { LineSocket } from './auth/line-socket.js'
 import { Live } from './streams/live.js'
 import { Connections } from './http/connections.js'
-import { sweepTemporaries } from '../sdk/node/files/disk.js'
-import { sweepWallFiles } from '../sdk/node/wall/left-in-wall.js'
+import { sweepUnfinished } from '../sdk/node/wall/unfinished.js'
 import { groupLog } from '../sdk/node/logs/line.js'
 import { redactCalls } from '../sdk/node/access/stored-values.js'
 import type { Logger } from './logs/log.js'
@@ -217,9 +216,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     .then(() => kernel.events.announce('daemon.ready', { ms: Date.now() - boot.startedAt }))
   // Not awaited: temporary files of a killed daemon are never read.
   void ready
-    .then(() =>
-      Promise.all([sweepWallFiles(data), ...['files', 'journals'].map(folder => sweepTemporaries(join(data, folder)))]),
-    )
+    .then(() => sweepUnfinished(data))
     .catch(error => log.warn({ err: error }, 'half-written files of an earlier run could not be removed'))
   return {
     url,

@@ -94,8 +94,8 @@ export interface ConversationTraits extends ModelChoice {
   /** What started it, if nobody did by hand. */
   origin?: Origin
   /**
-   * `agent/<id>`, or another name where refs of somebody else are in the way of that from its first turn on; absent: works
-   * in the shared tree.
+   * `agent/<id>`, or from its first turn on another name where refs of somebody else are in the way; absent: works in
+   * the shared tree.
    */
   branch?: string
   /** Whether completed turns land automatically; absent: the sandbox's setting. */

@@ -1,11 +1,13 @@
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { sweepTemporaries } from '../files/disk.js'
 import { sweepTemporary } from '../files/files.js'
 import { COPIES, isUnfinishedCopy } from './settings-copy.js'
 import { NOTES } from './sources.js'
 
-/** Removes what a killed daemon left half-written among the files that are shown inside walls. */
-export const sweepWallFiles = async (data: string): Promise<void> => {
+/** Removes what a killed daemon left half-written: files, journals, and what is shown inside walls. */
+export const sweepUnfinished = async (data: string): Promise<void> => {
+  for (const folder of ['files', 'journals']) await sweepTemporaries(join(data, folder))
   await sweepTemporary(join(data, NOTES))
   const copies = join(data, NOTES, COPIES)
   for (const name of await readdir(copies).catch(() => [] as string[])) {
