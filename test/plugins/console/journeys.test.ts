@@ -145,8 +145,10 @@ t.test('journeys through the console', withChromium(), async t => {
     t.match(landed, /^(?:left|right)$/)
     const other = landed === 'left' ? 'right' : 'left'
     t.same(await barriersOf(page), [])
-    await page.getByRole('link', { name: new RegExp(`^The ${other} one`) }).click()
-    await page.getByRole('link', { name: /^Changes/ }).click()
+    await page
+      .getByRole('dialog')
+      .getByRole('link', { name: `The ${other} one` })
+      .click()
     await page.getByRole('button', { name: "Take the agent's version" }).click()
     await page.getByText('This file is decided.').waitFor()
     t.equal(readFileSync(join(daemon.workspace, 'b.txt'), 'utf8').trim(), other)

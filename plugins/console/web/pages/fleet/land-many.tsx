@@ -5,6 +5,7 @@ import { askDaemon } from '../../data/api.js'
 import { fragmentOf } from '../../data/route.js'
 import { tipsOf } from '../../data/tips.js'
 import { useAction } from '../../ui/action.js'
+import { conversationTitle } from './conversation-title.js'
 import { DialogForm } from '../../ui/dialog.js'
 import { countText, visibleName } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
@@ -62,7 +63,7 @@ export const LandManyDialog = ({ ids, close, done }: LandManyProps) => {
           return (
             <li key={id}>
               <a href={fragmentOf('c', id, 'changes')} onClick={close}>
-                {visibleName(id)}
+                {conversationTitle(id)}
               </a>{' '}
               <span class="mono small">{owed.slice(0, LISTED).map(visibleName).join(', ') || 'nothing'}</span>
               {owed.length > LISTED && <span class="quiet"> and {countText(owed.length - LISTED)} more</span>}

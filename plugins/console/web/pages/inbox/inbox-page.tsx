@@ -8,6 +8,7 @@ import { refetch } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
 import { waitsForPerson } from '../../data/roster.js'
 import { person } from '../../data/session/session.js'
+import { conversationTitle } from '../fleet/conversation-title.js'
 import { agoOf, momentOf, visibleName } from '../../ui/format.js'
 import { useCounted, type CountedProps } from '../../ui/lists/counted.js'
 import { Item, Loaded, PageFrame } from '../../ui/page.js'
@@ -20,11 +21,6 @@ import { HeldWakeSection } from '../automations/held-wakes.js'
 import { ApprovalsSection } from '../approvals/approvals-section.js'
 import { NeedsSection } from '../needs/needs-section.js'
 import { reaches, type PageProps } from '../registry.js'
-
-const titleOf = (id: string): string => {
-  const agent = fleet.value.cards.get(id)
-  return visibleName(agent ? cardTitle(agent) : id)
-}
 
 const namesOf = (cards: readonly { readonly requestId: string }[]): string =>
   cards
@@ -49,10 +45,10 @@ const Questions = (props: CountedProps) => {
           <section aria-labelledby="inbox-questions">
             <h2 id="inbox-questions">Questions</h2>
             {cards.map(({ conversationId, raisedAt, card }) => (
-              <article key={card.requestId} class="inbox-card" aria-label={titleOf(conversationId)}>
+              <article key={card.requestId} class="inbox-card" aria-label={conversationTitle(conversationId)}>
                 <div class="row apart">
                   <a href={fragmentOf('c', conversationId)} data-row={conversationId} dir="auto">
-                    {titleOf(conversationId)}
+                    {conversationTitle(conversationId)}
                   </a>
                   <time class="quiet small" dateTime={new Date(raisedAt).toISOString()} title={momentOf(raisedAt)}>
                     {agoOf(raisedAt)}
