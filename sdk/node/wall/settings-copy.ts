@@ -203,7 +203,9 @@ const fill = async (fresh: string, entries: readonly Entry[]): Promise<void> => 
 export const settingsCopy = async (data: string, granted: readonly string[] = []): Promise<string> => {
   const places = granted.filter(path => path !== SETTINGS && contains(SETTINGS, path)).toSorted()
   const key = JSON.stringify([data, ...places])
-  const before = known.get(key)
+  const kept = known.get(key)
+  // Somebody may have removed it with its folder.
+  const before = kept && lstatSync(await kept.copy, { throwIfNoEntry: false }) ? kept : undefined
   if (before && holds(before.scan)) return before.copy
   const scan = await scanned(places)
   if (before?.scan.digest === scan.digest) {

@@ -70,27 +70,6 @@ const dragBar = async (page: Page, by: number): Promise<void> => {
   await page.mouse.up()
 }
 
-/** Takes hold of the handle of the scroll bar, which moves while rows come, and drags it up. */
-const dragBarUp = async (page: Page): Promise<void> => {
-  for (let tries = 1; tries <= 20; tries++) {
-    await dragBar(page, -150)
-    if ((await placeIn(page)).below > 100) return
-  }
-}
-
-/** Selects some words of a row in view. */
-const selectRow = async (page: Page): Promise<void> => {
-  const row = await page.evaluate<{ x: number; y: number }>(`(() => {
-    const rows = [...document.querySelectorAll('.list-item .prose')].map(one => one.getBoundingClientRect())
-    const { x, y, height } = rows.find(({ y }) => y > 250)
-    return { x, y: y + height / 2 }
-  })()`)
-  await page.mouse.move(row.x + 80, row.y)
-  await page.mouse.down()
-  await page.mouse.move(row.x + 2, row.y, { steps: 4 })
-  await page.mouse.up()
-}
-
 type Move = (page: Page, session: CDPSession) => Promise<unknown>
 
 const press =
@@ -222,12 +201,7 @@ t.test('a conversation is read', withChromium(), async t => {
     await client.call('POST /agent', { conversationId: 'live', prompt: script })
     await goTo(page, '#/c/live')
     const newest = page.locator('.list-new')
-    const ways: typeof WAYS = {
-      ...WAYS,
-      'the scroll bar, and with the button': [dragBarUp, () => newest.click()],
-      'a selection, and with the button': [selectRow, () => newest.click()],
-    }
-    for (const [name, [up, down]] of Object.entries(ways))
+    for (const [name, [up, down]] of Object.entries(WAYS))
       await t.test(`with ${name}`, async t => {
         await page.mouse.move(X, Y)
         await holds(page, `${LIST}.scrollTop > 800`)
