@@ -1,5 +1,6 @@
-import { constants } from 'node:fs'
+import { constants, type Stats } from 'node:fs'
 import { open } from 'node:fs/promises'
+import { codeOf } from './paths.js'
 
 const FOLDER_ITSELF = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 
@@ -14,5 +15,50 @@ export const inFolder = async (path: string, work: (at: string) => Promise<void>
     await work(process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : path)
   } finally {
     await handle.close()
+  }
+}
+
+const FILE_ITSELF = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+/** Codes of what was removed, closed or replaced meanwhile. */
+const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EACCES', 'EPERM', 'ELOOP', 'ENXIO', 'ENOTDIR'])
+
+/** What a copy of a file is to be. */
+export interface FileCopy {
+  /** Its mode; default: that of the file. */
+  readonly mode?: number
+  /** Whether the file that was opened is wanted: another could have taken the place of the one that was looked at. */
+  readonly fits?: (stats: Stats) => boolean
+  /** It survives a power cut. */
+  readonly flush?: true
+}
+
+/**
+ * Copies a plain file to a new one, never what a link leads to; returns false where there is none, or none that fits.
+ * Throws what went wrong with the copy, such as a full disk.
+ */
+export const copyItself = async (
+  from: string,
+  to: string,
+  { mode, fits = () => true, flush }: FileCopy = {},
+): Promise<boolean> => {
+  const source = await open(from, FILE_ITSELF).catch(error => {
+    if (GONE.has(codeOf(error))) return undefined
+    throw error
+  })
+  if (!source) return false
+  try {
+    const stats = await source.stat()
+    if (!stats.isFile() || !fits(stats)) return false
+    const target = await open(to, 'wx', 0o600)
+    try {
+      await target.writeFile(await source.readFile())
+      await target.chmod(mode ?? stats.mode & 0o777)
+      if (flush) await target.datasync()
+    } finally {
+      await target.close()
+    }
+    return true
+  } finally {
+    await source.close()
   }
 }

@@ -1,7 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { copyFile, lstat, mkdir, readdir, rename } from 'node:fs/promises'
-import { join } from 'node:path'
-import { ignored } from '../../ignored.js'
+import type { Stats } from 'node:fs'
+import { lstat, mkdir, readdir, rename, rm } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { copyItself, inFolder } from '../files/in-folder.js'
 
 /** What a home starts without: caches, programs and the record of other conversations. */
 const LEFT_OUT = /^(?:\.cache|\.npm|\.local|node_modules|caches?|logs?|te?mp|sessions?|projects|history|.*\.lock)$/i
@@ -11,35 +12,32 @@ const LARGEST = 1024 * 1024
 const MOST = 2000
 const DEEPEST = 6
 
-interface Seed {
-  readonly path: string
-  readonly stamp: string
-}
+type Visit = (file: { readonly path: string; readonly at: string; readonly stats: Stats }) => Promise<void>
 
-/** The settings and sign-ins in a home: its small plain files. */
-const seedsIn = async (home: string): Promise<Seed[]> => {
-  const found: Seed[] = []
-  const walk = async (below: string, names: readonly string[], depth: number): Promise<void> => {
+/**
+ * Visits the settings and sign-ins in a home: its small plain files. Programs write there meanwhile, so each folder is
+ * opened and no link is followed.
+ */
+const visitSeeds = async (home: string, visit: Visit): Promise<void> => {
+  let left = MOST
+  const walk = async (folder: string, below: string, names: readonly string[], depth: number): Promise<void> => {
     for (const name of names) {
-      if (found.length >= MOST) return
-      const path = join(below, name)
-      const stat = await lstat(join(home, path)).catch(() => undefined)
-      if (stat?.isDirectory() && depth < DEEPEST) {
-        const inside = await readdir(join(home, path)).catch(() => [] as string[])
-        await walk(path, inside.filter(each => !LEFT_OUT.test(each)).toSorted(), depth + 1)
-      }
-      if (stat?.isFile() && stat.size <= LARGEST)
-        found.push({ path, stamp: `${path}\0${stat.size} ${stat.mtimeMs} ${stat.ino}` })
+      const [path, at] = [join(below, name), join(folder, name)]
+      const stats = await lstat(at).catch(() => undefined)
+      if (stats?.isDirectory() && depth < DEEPEST) await inFolder(at, async inside => seeds(inside, path, depth + 1))
+      if (!stats?.isFile() || stats.size > LARGEST) continue
+      if (left-- <= 0) return
+      await visit({ path, at, stats })
     }
   }
-  const top = await readdir(home).catch(() => [] as string[])
-  await walk('', top.filter(name => !LEFT_OUT.test(name)).toSorted(), 0)
-  await walk(
-    '.local',
-    LOCAL.filter(() => top.includes('.local')),
-    1,
-  )
-  return found
+  const seeds = async (folder: string, below: string, depth: number): Promise<void> => {
+    const names = await readdir(folder).catch(() => [] as string[])
+    await walk(folder, below, names.filter(name => !LEFT_OUT.test(name)).toSorted(), depth)
+  }
+  await inFolder(home, async at => {
+    await seeds(at, '', 0)
+    await inFolder(join(at, '.local'), local => walk(local, '.local', LOCAL, 1))
+  })
 }
 
 /**
@@ -48,22 +46,25 @@ const seedsIn = async (home: string): Promise<Seed[]> => {
  * It is complete before a program sees it: the daemon never writes where a program could have placed a link.
  */
 export const seedHome = async (home: string, place: string): Promise<string> => {
-  const seeds = await seedsIn(home)
-  const digest = createHash('sha256')
-    .update(seeds.map(({ stamp }) => stamp).join('\0'))
-    .digest('hex')
+  const stamps: string[] = []
+  await visitSeeds(home, async ({ path, stats: { size, mtimeMs, ino } }) => {
+    stamps.push(`${path}\0${size} ${mtimeMs} ${ino}`)
+  })
+  const digest = createHash('sha256').update(stamps.join('\0')).digest('hex')
   const made = join(place, digest.slice(0, 16))
   if ((await lstat(made).catch(() => undefined))?.isDirectory()) return made
   const fresh = join(place, `.new-${randomUUID()}`)
-  await mkdir(fresh, { recursive: true, mode: 0o700 })
-  for (const { path } of seeds) {
-    const to = join(fresh, path)
-    await mkdir(join(to, '..'), { recursive: true, mode: 0o700 })
-    await copyFile(join(home, path), to).catch(ignored('a file that is gone or closed is not needed'))
-  }
-  await rename(fresh, made).catch(async error => {
+  try {
+    await mkdir(fresh, { recursive: true, mode: 0o700 })
+    await visitSeeds(home, async ({ path, at }) => {
+      await mkdir(dirname(join(fresh, path)), { recursive: true, mode: 0o700 })
+      await copyItself(at, join(fresh, path), { flush: true })
+    })
+    await rename(fresh, made)
+  } catch (error) {
+    await rm(fresh, { recursive: true, force: true })
     // Another program of the conversation was faster.
     if (!(await lstat(made).catch(() => undefined))?.isDirectory()) throw error
-  })
+  }
   return made
 }

@@ -1,8 +1,9 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { constants, lstatSync } from 'node:fs'
-import { lstat, mkdir, open, readdir, readlink, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { lstatSync, type Stats } from 'node:fs'
+import { lstat, mkdir, readdir, readlink, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import { codeOf, contains } from '../files/paths.js'
+import { copyItself } from '../files/in-folder.js'
+import { contains } from '../files/paths.js'
 import { ignored } from '../../ignored.js'
 import { NOTES } from './sources.js'
 
@@ -45,7 +46,7 @@ interface Scan {
 
 interface Known {
   readonly scan: Scan
-  readonly copy: Promise<string>
+  readonly copy: string
 }
 
 const known = new Map<string, Known>()
@@ -91,7 +92,7 @@ const scanned = async (granted: readonly string[]): Promise<Scan> => {
         entries.push({ path, kind: 'folder' })
         digest.update(JSON.stringify([path, stat.mode]))
         await walk(path)
-      } else if (stat?.isFile() && (stat.mode & READ_BY_OTHERS) !== 0 && stat.size <= LARGEST) {
+      } else if (stat?.isFile() && isOpen(stat)) {
         entries.push({ path, kind: 'file', executable: (stat.mode & 0o111) !== 0, size: stat.size })
         digest.update(JSON.stringify(said))
       }
@@ -112,27 +113,8 @@ const holds = (scan: Scan): boolean => {
   return [...scan.folders].every(([folder, at]) => changedAt(folder) === at)
 }
 
-/** Copies a file if all users may read what is opened: another could have taken its place since the scan. */
-const copyOpen = async (from: string, to: string, mode: number): Promise<void> => {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
-  const source = await open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
-  try {
-    const stat = await source.stat()
-    if (!stat.isFile() || (stat.mode & READ_BY_OTHERS) === 0 || stat.size > LARGEST) return
-    const target = await open(to, 'wx', mode)
-    try {
-      await target.writeFile(await source.readFile())
-      await target.chmod(mode)
-    } finally {
-      await target.close()
-    }
-  } finally {
-    await source.close()
-  }
-}
-
-/** Codes of files that were removed, closed or replaced since the scan. */
-const GONE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EACCES', 'EPERM', 'ELOOP', 'ENXIO', 'ENOTDIR'])
+/** Whether all users may read a file: another could have taken its place since the scan. */
+const isOpen = ({ mode, size }: Stats): boolean => (mode & READ_BY_OTHERS) !== 0 && size <= LARGEST
 
 /** Whether a copy has all its files: a power cut leaves those empty that were not on the disk yet. */
 const isWhole = async (copy: string, entries: readonly Entry[]): Promise<boolean> => {
@@ -144,9 +126,8 @@ const isWhole = async (copy: string, entries: readonly Entry[]): Promise<boolean
 }
 
 const prune = async (folder: string, kept: string): Promise<void> => {
-  const copies = await Promise.all(
-    (await readdir(folder)).map(async name => ({ name, at: (await lstat(join(folder, name))).mtimeMs })),
-  )
+  const names = (await readdir(folder)).filter(name => !isUnfinishedCopy(name))
+  const copies = await Promise.all(names.map(async name => ({ name, at: (await lstat(join(folder, name))).mtimeMs })))
   const old = copies.filter(({ name }) => name !== kept).toSorted((one, other) => other.at - one.at)
   for (const { name } of old.slice(MOST_COPIES - 1)) await rm(join(folder, name), { recursive: true, force: true })
 }
@@ -185,10 +166,7 @@ const fill = async (fresh: string, entries: readonly Entry[]): Promise<void> => 
     if (kind === 'folder') await mkdir(to, { mode: 0o755 })
     else if (kind === 'link') await symlink(target, to)
     else if (kind === 'place') await writeFile(to, '')
-    else
-      await copyOpen(join(SETTINGS, path), to, executable ? 0o755 : 0o644).catch(error => {
-        if (!GONE.has(codeOf(error))) throw error
-      })
+    else await copyItself(join(SETTINGS, path), to, { mode: executable ? 0o755 : 0o644, fits: isOpen })
   }
 }
 
@@ -200,20 +178,24 @@ const fill = async (fresh: string, entries: readonly Entry[]): Promise<void> => 
  *
  * @param granted Paths that are mounted over the copy, which has a place for each.
  */
-export const settingsCopy = async (data: string, granted: readonly string[] = []): Promise<string> => {
+export const settingsCopy = (data: string, granted: readonly string[] = []): Promise<string> => {
   const places = granted.filter(path => path !== SETTINGS && contains(SETTINGS, path)).toSorted()
   const key = JSON.stringify([data, ...places])
+  const found = asked.get(key) ?? current(data, places, key).finally(() => asked.delete(key))
+  asked.set(key, found)
+  return found
+}
+
+/** One at a time for each key: walls begin at the same moment. */
+const asked = new Map<string, Promise<string>>()
+
+const current = async (data: string, places: readonly string[], key: string): Promise<string> => {
   const kept = known.get(key)
   // Somebody may have removed it with its folder.
-  const before = kept && lstatSync(await kept.copy, { throwIfNoEntry: false }) ? kept : undefined
+  const before = kept && lstatSync(kept.copy, { throwIfNoEntry: false }) ? kept : undefined
   if (before && holds(before.scan)) return before.copy
   const scan = await scanned(places)
-  if (before?.scan.digest === scan.digest) {
-    known.set(key, { scan, copy: before.copy })
-    return before.copy
-  }
-  const copy = made(data, scan)
+  const copy = before?.scan.digest === scan.digest ? before.copy : await made(data, scan)
   known.set(key, { scan, copy })
-  copy.catch(() => known.delete(key))
   return copy
 }

@@ -1,9 +1,9 @@
 import { lstat, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { sweepTemporaries } from '../files/disk.js'
-import { sweepTemporary } from '../files/files.js'
-import { COPIES, isUnfinishedCopy } from './settings-copy.js'
-import { NOTES } from './sources.js'
+import { sweepTemporaries } from './files/disk.js'
+import { sweepTemporary } from './files/files.js'
+import { COPIES, isUnfinishedCopy } from './wall/settings-copy.js'
+import { NOTES } from './wall/sources.js'
 
 /** Removes what a killed daemon left half-written: files, journals, and what is shown inside walls. */
 export const sweepUnfinished = async (data: string): Promise<void> => {
