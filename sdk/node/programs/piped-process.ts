@@ -4,7 +4,7 @@ import type { Readable, Writable } from 'node:stream'
 import { codeOf } from '../files/paths.js'
 import type { Walled } from '../wall/wall.js'
 import { lowerFamily, lowerPriority } from './priority.js'
-import { killWalled, signalGroup } from './run-here.js'
+import { closeSilentOutputs, killWalled, signalGroup } from './run-here.js'
 import { ignored } from '../../ignored.js'
 
 const MOST_ERRORS = 2000
@@ -50,6 +50,7 @@ export class PipedProcess {
       this.#gone = true
       this.#signal('SIGKILL')
     })
+    closeSilentOutputs(this.#child)
     this.#child.once('close', (code, by) => resolve(by ? `was ended by ${by}` : `ended with exit code ${code}`))
     this.ended = promise
     if (limits && this.#child.pid !== undefined) limits.begun(this.#child.pid, promise)

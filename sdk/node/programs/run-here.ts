@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
 import { constants } from 'node:os'
 import type { Env } from './list-env.js'
 import { codeOf } from '../files/paths.js'
@@ -121,6 +122,28 @@ export const killWalled = (pid: number): void => {
   signalGroup(pid, 'SIGKILL')
 }
 
+/**
+ * Closes the outputs of a program that has exited once they are silent for 2 s: a process that left its group, as the
+ * connection that ssh shares, keeps them open for as long as it runs.
+ *
+ * @param isHeld Whether somebody does not read the outputs for now.
+ */
+export const closeSilentOutputs = (child: ChildProcess, isHeld: () => boolean = () => false): void => {
+  const outputs = [child.stdout, child.stderr].filter(output => output !== null) as Socket[]
+  const bytes = () => outputs.reduce((sum, { bytesRead }) => sum + bytesRead, 0)
+  let timer: NodeJS.Timeout | undefined
+  child.once('exit', () => {
+    let before = bytes()
+    timer = setInterval(() => {
+      const now = bytes()
+      const isSilent = now === before && !isHeld() && outputs.every(({ readableLength }) => readableLength === 0)
+      before = now
+      if (isSilent) for (const output of outputs) output.destroy()
+    }, GRACE_MS)
+  })
+  child.once('close', () => clearInterval(timer))
+}
+
 /** Runs a program from this process; throws the system's error if it does not start. */
 export const runHere = async (program: string, args: readonly string[], options: HereOptions): Promise<RunResult> => {
   const { cwd, env, input, signal, timeoutMs, walled = false, maxBytes = MAX_BYTES } = options
@@ -136,7 +159,7 @@ export const runHere = async (program: string, args: readonly string[], options:
   if (pid !== undefined && walled && !priority) lowerPriority(pid)
   const out = new Kept(maxBytes)
   const err = new Kept(maxBytes)
-  let lingering: NodeJS.Timeout | undefined
+  let held = 0
   for (const [from, kept] of [
     ['stdout', out],
     ['stderr', err],
@@ -144,11 +167,14 @@ export const runHere = async (program: string, args: readonly string[], options:
     const stream = child[from]!
     stream.on('data', (piece: Buffer) => {
       kept.add(piece)
-      lingering?.refresh()
       const taken = onOutput?.(piece, from)
       if (!taken) return
+      held++
       stream.pause()
-      void taken.finally(() => stream.resume())
+      void taken.finally(() => {
+        held--
+        stream.resume()
+      })
     })
   }
   // A program may exit without reading its input; that is not an error.
@@ -174,18 +200,11 @@ export const runHere = async (program: string, args: readonly string[], options:
 
   const { promise, resolve, reject } = Promise.withResolvers<[number | null, NodeJS.Signals | null]>()
   child.once('error', reject)
-  // When the leader exits, kill its group: a child left running would keep the outputs open. One that has left the
-  // group, as the connection that ssh shares, keeps them open for as long as it runs: they are read until they are
-  // silent.
-  const leave = () => {
-    if (child.stdout!.isPaused() || child.stderr!.isPaused()) return void lingering?.refresh()
-    child.stdout!.destroy()
-    child.stderr!.destroy()
-  }
+  // When the leader exits, kill its group: a child left running would keep the outputs open.
   child.once('exit', () => {
     if (pid !== undefined && !killer) signalGroup(pid, 'SIGKILL')
-    lingering = setTimeout(leave, GRACE_MS)
   })
+  closeSilentOutputs(child, () => held > 0)
   child.once('close', (code, by) => resolve([code, by]))
   if (pid !== undefined) onStart?.(pid, promise)
   try {
@@ -205,7 +224,6 @@ export const runHere = async (program: string, args: readonly string[], options:
   } finally {
     clearTimeout(late)
     clearTimeout(killer)
-    clearTimeout(lingering)
     signal?.removeEventListener('abort', stop)
   }
 }
