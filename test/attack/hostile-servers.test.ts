@@ -94,7 +94,7 @@ const RESPONSE = `<response><href>/${encodeURIComponent(ODD_NAME)}/</href>${FOLD
 const LISTING = `<multistatus xmlns="DAV:">${RESPONSE.repeat(3000)}</multistatus>`
 const head = (status: string, more = '') => `HTTP/1.1 ${status}\r\n${more}`
 
-/** What a hostile server says to whoever connects; a number of bytes is said again and again, without an end. */
+/** What a hostile server sends to each client: `first` once, then `endless` again and again. */
 const HOSTILE: { readonly [how: string]: (port: number) => { first?: string; endless?: string; closes?: boolean } } = {
   silent: () => ({}),
   'closes at once': () => ({ closes: true }),

@@ -54,11 +54,13 @@ export class Branches {
     tips: readonly { readonly repo: string; readonly head: string }[],
     branch: string,
   ): Promise<void> {
-    const named = branch === usualBranch(id) ? {} : { branch }
-    await this.#write(id, {
-      ...(await this.#read(id)),
-      ...Object.fromEntries(tips.map(({ repo, head }) => [repo, { tip: head, ...named }])),
-    })
+    const tipsNow = Object.fromEntries(tips.map(({ repo, head }): [string, Known] => [repo, { tip: head }]))
+    // One name for all, also for repositories that are away.
+    const all = Object.entries({ ...(await this.#read(id)), ...tipsNow }).map(([repo, { branch: _, ...known }]) => [
+      repo,
+      branch === usualBranch(id) ? known : { ...known, branch },
+    ])
+    await this.#write(id, Object.fromEntries(all))
   }
 
   /** The ids of conversations with records. */

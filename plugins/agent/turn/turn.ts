@@ -186,8 +186,8 @@ export class Turn {
   }
 
   /**
-   * A program runs in a home that other work which lands by itself shares: until the turn has ended it takes no words
-   * of anybody who may not land.
+   * Its program shares a home folder with work that lands by itself. Until the turn has ended, the program gets no
+   * words from people who may not land.
    */
   sharesHome = false
 

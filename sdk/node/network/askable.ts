@@ -6,8 +6,8 @@ import { normalHost } from './host-form.js'
 /** Servers that people name may be anywhere near, but nowhere a machine is told its own secrets. */
 const NEAR = { near: true, listeners: [] }
 
-const refusal = (host: string, why = 'it is no host that can be asked'): NodeJS.ErrnoException =>
-  Object.assign(new Error(`${host.slice(0, 300)} is not asked: ${why}`), { code: `${why}` })
+const refusal = (host: string, why = 'it is no name or address of a host'): Error =>
+  new Error(`${host.slice(0, 300)} is not asked: ${why}`)
 
 /** Why a server that a person named is not asked by its address; undefined: it is, or its name is looked up. */
 export const unaskable = ({ hostname, port }: URL): Error | undefined => {

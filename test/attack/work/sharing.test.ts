@@ -187,7 +187,7 @@ t.test(
   },
 )
 
-t.test('a program that shares its home takes no words or answers of anybody who may not land', { skip }, async t => {
+t.test('a program in a shared home gets no words or answers from people who may not land', { skip }, async t => {
   const { owner, eve, drive } = await world(t)
   const agent = 'agent/many'
   const { run } = await owner.call('POST /agent', {
