@@ -124,6 +124,7 @@ export class Templates {
 
   /** Reads the source that the owner accepted, again later where that fails. */
   async look(): Promise<void> {
+    if (acceptedStamp(this.#host.place.data) === 0) return
     const named = await this.#named().catch(() => undefined)
     const folder = named && this.#folderOf(named)
     if (!named || !folder || (await isThere(folder))) return
@@ -159,13 +160,14 @@ export class Templates {
 
   async #read(named: NamedSource): Promise<string> {
     const folder = this.#folderOf(named)
+    // What is accepted while it is read is read again.
+    const stamp = acceptedStamp(this.#host.place.data)
     try {
       const read = await this.#locks.with('fetch', () => this.#fetched(named, folder))
       this.#failed = undefined
       return read
     } catch (error) {
       const waited = this.#failed?.of === folder ? Math.min(this.#failed.waited * 2, LONGEST_WAIT_MS) : FIRST_WAIT_MS
-      const stamp = acceptedStamp(this.#host.place.data)
       this.#failed = { of: folder, error, waited, stamp, again: Date.now() + waited }
       throw error
     }
