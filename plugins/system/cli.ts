@@ -237,7 +237,12 @@ export const cli: CliTable<System> = {
     'manifest-problems': {
       call: 'GET /system/manifest-problems',
       rows: '',
-      columns: { file: 'path', problem: 'problems.detail', 'did you mean': 'problems.suggestion' },
+      columns: {
+        file: 'path',
+        // It ends with what to do.
+        problem: { field: 'problems.detail', most: 300 },
+        'did you mean': 'problems.suggestion',
+      },
       none: 'no problems: every file that people edit is understood',
     },
     events: { call: 'GET /events', args: [] },

@@ -65,7 +65,8 @@ export const LandManyDialog = ({ ids, close, done }: LandManyProps) => {
               <a href={fragmentOf('c', id, 'changes')} onClick={close}>
                 {conversationTitle(id)}
               </a>{' '}
-              <span class="mono small">{owed.slice(0, LISTED).map(visibleName).join(', ') || 'nothing'}</span>
+              {owed.length === 0 && <span class="quiet">has nothing to land</span>}
+              <span class="mono small">{owed.slice(0, LISTED).map(visibleName).join(', ')}</span>
               {owed.length > LISTED && <span class="quiet"> and {countText(owed.length - LISTED)} more</span>}
             </li>
           )
