@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { withChromium } from '../../../support/browser/browser.js'
@@ -29,13 +29,20 @@ t.test('the outbox in the console', withChromium(), async t => {
     await page.getByText('Files that are published from the workspace appear here.').waitFor()
     await page.getByRole('button', { name: 'Publish a file or folder' }).click()
     await dialog.getByLabel('Path in the workspace').fill('nothing')
-    await dialog.getByRole('button', { name: 'Publish' }).click()
+    await dialog.getByRole('button', { name: 'Check' }).click()
     await dialog.getByRole('alert').waitFor()
     await dialog.getByLabel('Path in the workspace').fill('report')
     t.same(await barriersOf(page), [])
-    await dialog.getByRole('button', { name: 'Publish' }).click()
+    await dialog.getByRole('button', { name: 'Check' }).click()
     await dialog.getByText('.env: hidden file').waitFor()
     t.same(await barriersOf(page), [])
+    writeFileSync(join(workspace, 'report/later.txt'), 'nobody saw it')
+    await dialog.getByRole('button', { name: 'Publish' }).click()
+    await dialog.getByText(/is not what was seen/).waitFor()
+    rmSync(join(workspace, 'report/later.txt'))
+    await dialog.getByRole('button', { name: 'Check' }).click()
+    await dialog.getByText('.env: hidden file').waitFor()
+    await dialog.getByRole('button', { name: 'Publish' }).click()
     const address = await dialog.getByRole('link').getAttribute('href')
     t.match((await askPage(url, pathOfUrl(address!))).body.toString(), /The report/)
     await dialog.getByRole('button', { name: 'Done' }).click()
@@ -52,8 +59,8 @@ t.test('the outbox in the console', withChromium(), async t => {
     await dialog.getByRole('button', { name: 'Withdraw' }).click()
     await page.getByText('from report/index.html').waitFor({ state: 'detached' })
     t.match(await listed(), exactly({ path: 'more/by-hand.txt' }))
-    // The path of nothing.
-    await endJourney(t, tab, /status of 404/)
+    // The path of nothing, and files that changed.
+    await endJourney(t, tab, /status of 40[49]/)
   })
 
   await t.test('a file is published from its place in the workspace', async t => {
@@ -62,6 +69,8 @@ t.test('the outbox in the console', withChromium(), async t => {
     const dialog = page.getByRole('dialog')
     await page.getByRole('button', { name: 'Publish notes.txt' }).click()
     await dialog.getByLabel('Name in the address').fill('our notes.txt')
+    await dialog.getByRole('button', { name: 'Check' }).click()
+    await dialog.getByText('as our notes.txt').waitFor()
     await dialog.getByRole('button', { name: 'Publish' }).click()
     await dialog.getByText('our notes.txt is published').waitFor()
     await dialog.getByRole('button', { name: 'Done' }).click()

@@ -40,6 +40,11 @@ t.test('sharing in the console', withChromium(), async t => {
     await page.reload()
     await page.getByText('Older than the conversation').waitFor()
     await page.getByRole('button', { name: 'Update Our dates' }).click()
+    await page
+      .frameLocator('iframe[title="The page as it will be"]')
+      .getByText('More dates.', { exact: true })
+      .waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Update' }).click()
     await page.getByText('Public', { exact: true }).waitFor()
     t.match((await askPage(url, address)).body.toString(), 'More dates.')
     await page.getByRole('link', { name: 'All shared pages' }).click()

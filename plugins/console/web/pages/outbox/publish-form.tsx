@@ -6,8 +6,22 @@ import { refetch } from '../../data/queries.js'
 import { AddressLink } from '../../ui/address-link.js'
 import { DialogForm, DoneDialog, FormButton } from '../../ui/dialog.js'
 import { TextField } from '../../ui/fields.js'
-import { filesText, visibleName } from '../../ui/format.js'
+import { filesText, sizeTextOf, visibleName } from '../../ui/format.js'
 import { BLOCKED } from './blocked.js'
+
+const LeftOut = ({ entry: { blocked } }: { entry: PublishedEntry }) =>
+  blocked.length > 0 && (
+    <>
+      <p>Left out:</p>
+      <ul>
+        {blocked.map(({ path, reason }) => (
+          <li key={path} dir="auto">
+            {visibleName(path)}: {BLOCKED[reason]}
+          </li>
+        ))}
+      </ul>
+    </>
+  )
 
 const Published = ({ entry, close }: { entry: PublishedEntry; close: () => void }) => (
   <DoneDialog title={`${visibleName(entry.path)} is published`} close={close}>
@@ -20,18 +34,7 @@ const Published = ({ entry, close }: { entry: PublishedEntry; close: () => void 
         <AddressLink address={entry.url} label={entry.url} />
       </p>
     )}
-    {entry.blocked.length > 0 && (
-      <>
-        <p>Left out:</p>
-        <ul>
-          {entry.blocked.map(({ path, reason }) => (
-            <li key={path} dir="auto">
-              {visibleName(path)}: {BLOCKED[reason]}
-            </li>
-          ))}
-        </ul>
-      </>
-    )}
+    <LeftOut entry={entry} />
   </DoneDialog>
 )
 
@@ -40,28 +43,45 @@ export const PublishForm = ({ path: given, close }: { path?: string; close: () =
   const path = useSignal(given ?? '')
   const name = useSignal('')
   const expires = useSignal('')
+  const checked = useSignal<PublishedEntry | undefined>(undefined)
   const done = useSignal<PublishedEntry | undefined>(undefined)
   const publish = async () => {
-    done.value = await askDaemon('POST /public/publish', {
-      path: path.value.trim(),
-      ...(name.value.trim() && { as: name.value.trim() }),
-      ...(expires.value && { expiresAt: new Date(expires.value).getTime() }),
-    })
-    refetch(new Set(['outbox']))
+    const asked = { path: path.value.trim(), ...(name.value.trim() && { as: name.value.trim() }) }
+    if (checked.value) {
+      const expect = checked.value.digest
+      // What is there now is looked at anew after a refusal.
+      checked.value = undefined
+      done.value = await askDaemon('POST /public/publish', {
+        ...{ ...asked, expect },
+        ...(expires.value && { expiresAt: new Date(expires.value).getTime() }),
+      })
+      refetch(new Set(['outbox']))
+    } else checked.value = await askDaemon('POST /public/publish', { ...asked, mode: 'check' })
     return 'stays'
   }
   if (done.value) return <Published entry={done.value} close={close} />
   return (
     <DialogForm
       title={given === undefined ? 'Publish a file or folder' : `Publish ${visibleName(nameOfPath(given))}`}
-      verb="Publish"
+      verb={checked.value ? 'Publish' : 'Check'}
       close={close}
       ready={path.value.trim() !== ''}
       work={publish}
     >
       <p>A copy gets an address. Everybody who knows it can read it, without signing in.</p>
-      {given === undefined && <TextField label="Path in the workspace" required value={path} />}
-      <TextField label="Name in the address" value={name} maxLength={120} hint="Left out: its own name." />
+      {checked.value ? (
+        <>
+          <p>
+            {filesText(checked.value.files)}, {sizeTextOf(checked.value.bytes)}, as {visibleName(checked.value.path)}.
+          </p>
+          <LeftOut entry={checked.value} />
+        </>
+      ) : (
+        <>
+          {given === undefined && <TextField label="Path in the workspace" required value={path} />}
+          <TextField label="Name in the address" value={name} maxLength={120} hint="Left out: its own name." />
+        </>
+      )}
       <TextField label="Until" type="datetime-local" value={expires} hint="Left out: until it is withdrawn." />
     </DialogForm>
   )

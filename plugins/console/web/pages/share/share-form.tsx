@@ -28,7 +28,8 @@ export const redactionsText = (redactions: readonly Redaction[]): string =>
     ? 'Nothing had to be replaced.'
     : `Replaced: ${redactions.map(({ kind, count }) => `${KINDS[kind]} (${countText(count)})`).join(', ')}.`
 
-const PreviewNotes = ({ preview }: { preview: SharePreview }) => (
+/** What leaves with a page. */
+export const PreviewNotes = ({ preview }: { preview: SharePreview }) => (
   <>
     <p>{redactionsText(preview.redactions)}</p>
     {preview.pictures.length > 0 && (

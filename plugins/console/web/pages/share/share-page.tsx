@@ -3,16 +3,17 @@ import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
-import { useAction } from '../../ui/action.js'
-import { ActionButton } from '../../ui/action-button.js'
 import { AddressLink } from '../../ui/address-link.js'
-import { AskButton } from '../../ui/dialog.js'
+import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
 import { agoOf, countText, momentOf, sizeTextOf, visibleName } from '../../ui/format.js'
-import { FaultLine, Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
+import { Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
+import { useRead } from '../../ui/read.js'
 import { reaches, type PageProps } from '../registry.js'
-import { redactionsText, ShareForm } from './share-form.js'
+import { PreviewFrame } from './preview-frame.js'
+import { PreviewNotes, redactionsText, ShareForm } from './share-form.js'
 
+const MOST_TITLE = 80
 const changed = () => refetch(new Set(['share']))
 
 const stateOf = ({ expiresAt = Infinity, stale, url }: SharedConversation): ToneWord => {
@@ -21,20 +22,43 @@ const stateOf = ({ expiresAt = Infinity, stale, url }: SharedConversation): Tone
   return stale ? ['warn', 'Older than the conversation'] : ['good', 'Public']
 }
 
-const ShareActions = ({ share: { id, title } }: { share: SharedConversation }) => {
-  const action = useAction()
+/** Shows the page as it would be now, and takes exactly that one. */
+const UpdateForm = ({ share, close }: { share: SharedConversation; close: () => void }) => {
+  const { id, conversationId, detail, title } = share
+  const asked = { conversationId, detail, title: title.slice(0, MOST_TITLE) }
+  const preview = useRead(id, () => askDaemon('POST /share/preview', asked))
+  return (
+    <DialogForm
+      title={`Take the page of ${visibleName(title)} again?`}
+      verb="Update"
+      close={close}
+      ready={preview.data !== undefined}
+      work={async () => {
+        await askDaemon('POST /share/update', { id, expect: preview.data!.digest })
+        changed()
+      }}
+    >
+      <Loaded query={preview}>
+        {page => (
+          <>
+            <PreviewNotes preview={page} />
+            <PreviewFrame html={page.html} label="The page as it will be" />
+          </>
+        )}
+      </Loaded>
+    </DialogForm>
+  )
+}
+
+const ShareActions = ({ share }: { share: SharedConversation }) => {
+  const { id, title } = share
   return (
     <>
-      <ActionButton
-        action={action}
+      <FormButton
+        label="Update"
         about={visibleName(title)}
-        work={async () => {
-          await askDaemon('POST /share/update', { id })
-          changed()
-        }}
-      >
-        Update
-      </ActionButton>
+        form={close => <UpdateForm share={share} close={close} />}
+      />
       <AskButton
         label="Take down"
         about={visibleName(title)}
@@ -46,7 +70,6 @@ const ShareActions = ({ share: { id, title } }: { share: SharedConversation }) =
       >
         <p>Its address answers nobody from then on. The conversation stays.</p>
       </AskButton>
-      <FaultLine fault={action.fault} />
     </>
   )
 }
