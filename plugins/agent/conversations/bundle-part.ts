@@ -108,6 +108,7 @@ const disarmed = (conversation: Conversation): Conversation => {
     permissionMode: _mode,
     autoLand: _lands,
     landsAlone: _alone,
+    copyApart: _apart,
     resumeAfterOutage: _resumes,
     landRequested: _request,
     conflicts: _conflicts,

@@ -125,6 +125,11 @@ export interface Conversation extends ConversationTraits {
    * All input came from people who may land, or was landed by one since; absent: its work does not land automatically.
    */
   landsAlone?: boolean
+  /**
+   * Work that does not land by itself was in its private copy: ignored files, settings and index flags that no diff
+   * shows are left there. The copy is made anew before a turn that lands works in it.
+   */
+  copyApart?: boolean
   /** Empty for the shared tree. */
   repos: CopyRepo[]
   /** Until the copy is created: the starting commits in repositories that do not start at the main line. */

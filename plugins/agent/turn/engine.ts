@@ -305,7 +305,7 @@ export class Engine {
     await writtenDown(turn)
     await entry.change({ ending: end })
     failpoint('agent.turn.ending')
-    if (turn.byOutsiders) await conversations.update(conversationId, { landsAlone: undefined })
+    if (turn.byOutsiders) await conversations.update(conversationId, { landsAlone: undefined, copyApart: true })
     const conversation = conversations.find(conversationId)
     if (conversation) await environment.settle(turn, conversation)
     failpoint('agent.turn.taken')

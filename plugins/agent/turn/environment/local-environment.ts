@@ -48,6 +48,7 @@ import type { TreeCommandAsked } from '../../copies/contract.js'
 import type { ProgramBehindWall } from '../contract.js'
 import { conversationWall } from './conversation-wall.js'
 import { documentsOf } from './documents.js'
+import { renewApart } from './renew-apart.js'
 import { trustApart, trustOf } from './trust.js'
 import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
 import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
@@ -98,7 +99,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const release = await locks.hold(id, turn.signal)
     let sync: { commits: number; blocked: string[] } | undefined
     try {
-      if (branch) sync = await this.#copy(turn, conversations.get(id), again)
+      if (branch) {
+        await renewApart(this.#deps, turn, conversations.get(id))
+        sync = await this.#copy(turn, conversations.get(id), again)
+      }
     } finally {
       release()
     }
