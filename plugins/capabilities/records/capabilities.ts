@@ -69,7 +69,7 @@ export class Capabilities {
     const naming = await personasNaming(this.#host)
     return Promise.all(
       entries.map(async entry => {
-        const { id, kind, label, config, secrets, handler } = entry
+        const { id, kind, label, config, secrets, plain, handler } = entry
         const status = await this.#statuses.get(id, thorough => this.#probe(entry, thorough), ASK_MS)
         const tools = handler?.tools?.(id)
         const card = handler?.card?.(config)
@@ -80,7 +80,7 @@ export class Capabilities {
           ...(card !== undefined && { card }),
           status,
           config: { ...config },
-          secrets: [...secrets],
+          secrets: [...secrets, ...plain],
           ...(tools !== undefined && { tools }),
           usedBy: naming.filter(({ capabilities }) => capabilities.includes(id)).map(persona => persona.id),
         }
@@ -126,6 +126,7 @@ export class Capabilities {
     const stop = new AbortController()
     const release = this.#take(id, stop)
     try {
+      await this.entries.takeIn(id)
       const before = await this.entries.find(id)
       if (before && before.kind !== kind) refuse('conflict', `${id} is a connection of kind ${before.kind} already`)
       const steps = new ApplySteps()
@@ -215,6 +216,7 @@ export class Capabilities {
     const releases = [this.#take(id)]
     try {
       if (id !== to) releases.push(this.#take(to))
+      await this.entries.takeIn(id)
       const { kind, secrets, handler } = await this.entries.get(id)
       if (id === to) return { ok: true }
       if (await this.entries.find(to)) refuse('conflict', `there is a connection ${to} already`)
@@ -256,6 +258,7 @@ export class Capabilities {
     const stop = new AbortController()
     const release = this.#take(id, stop)
     try {
+      await this.entries.takeIn(id)
       const before = await this.entries.get(id)
       const { handler, kind } = before
       if (!handler) return refuse('conflict', `${id} is of kind ${kind}: change it with the calls of that kind`)

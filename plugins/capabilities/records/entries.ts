@@ -14,6 +14,8 @@ export interface RecordedEntry {
   readonly config: ShownConfig
   /** The names of its secret fields that hold a value. */
   readonly secrets: readonly string[]
+  /** The names of its secret fields whose value stands in the file: it waits there for a call that stores it. */
+  readonly plain: readonly string[]
   /** Who serves its kind, where that is this group. */
   readonly handler?: KindHandler
 }
@@ -38,8 +40,6 @@ const FILE = CAPABILITIES_FILE
 /** What is connected, as the file and the store of secrets have it. */
 export class Entries {
   readonly #deps: EntriesDeps
-  /** Ids whose values are being moved out of the file. */
-  readonly #moving = new Set<string>()
   #told = ''
 
   constructor(deps: EntriesDeps) {
@@ -50,12 +50,7 @@ export class Entries {
     const { entries, problems, wrong } = await this.#deps.file.read()
     this.#tell([...problems, ...(wrong === undefined ? [] : [wrong])])
     const handlers = await this.#handlersOf(entries)
-    const found: RecordedEntry[] = []
-    for (const [id, entry] of entries) {
-      const handler = handlers.get(entry.kind)
-      found.push(entryOf(id, await this.#withoutValues(id, entry, handler), handler))
-    }
-    return found
+    return [...entries].map(([id, entry]) => entryOf(id, entry, handlers.get(entry.kind)))
   }
 
   async #handlersOf(entries: ReadonlyMap<string, FileEntry>): Promise<ReadonlyMap<string, KindHandler>> {
@@ -76,9 +71,7 @@ export class Entries {
     const { entries, problems, wrong } = await this.#deps.file.read()
     const handlers = await this.#handlersOf(entries)
     const plain = [...entries].flatMap(([id, entry]) =>
-      plainFields(entry, handlers.get(entry.kind)).map(
-        field => `${id}: the secret ${field} stands in the file: store it with POST /capabilities/${id}/secret`,
-      ),
+      plainFields(entry, handlers.get(entry.kind)).map(field => `${id}: ${waiting(id, field)}`),
     )
     return wrong === undefined ? [...problems, ...plain] : [wrong]
   }
@@ -103,7 +96,7 @@ export class Entries {
    * have come with the code.
    */
   async open(recorded: RecordedEntry): Promise<OpenedEntry> {
-    const { id, config, secrets: names } = recorded
+    const { id, config, secrets: names, plain } = recorded
     if (!(await this.isAccepted(recorded)))
       return {
         entry: { id, config, secrets: {} },
@@ -112,6 +105,11 @@ export class Entries {
             + `save it with ${savedWith(recorded)} to use it`,
           'unauthorized',
         ),
+      }
+    if (plain.length > 0)
+      return {
+        entry: { id, config, secrets: {} },
+        problem: failingStatus(`${waiting(id, plain[0]!)} to use it`, 'unauthorized'),
       }
     const secrets: { [field: string]: string } = {}
     for (const field of names) {
@@ -151,25 +149,20 @@ export class Entries {
     return (await this.#deps.store.get<string>(SAVED + id)) === fingerprint(kind, config)
   }
 
-  /** Moves values that were written by hand into the store of secrets, and leaves the marker in the file. */
-  async #withoutValues(id: string, entry: FileEntry, handler: KindHandler | undefined): Promise<FileEntry> {
-    const plain = plainFields(entry, handler)
+  /**
+   * Moves values that were written by hand into the store of secrets, and leaves the marker in the file: once a call
+   * that changes the connection says so, since the file may have come with the code.
+   */
+  async takeIn(id: string): Promise<void> {
     const { file, vault, log } = this.#deps
-    if (plain.length === 0 || this.#moving.has(id) || !(await vault.isMade())) return entry
-    this.#moving.add(id)
-    try {
-      for (const field of plain) await vault.put(id, field, String(entry.config[field]))
-      const marked = Object.fromEntries(plain.map(field => [field, VAULTED]))
-      const config = { ...entry.config, ...marked }
-      await file.change(id, now => (now && { ...now, config: { ...now.config, ...marked } }) ?? undefined)
-      log.info('secrets written into the file of connections were moved to the store of secrets', { id, fields: plain })
-      return { ...entry, config }
-    } catch (error) {
-      log.warn('moving secrets out of the file of connections failed', { id, error: String(error) })
-      return entry
-    } finally {
-      this.#moving.delete(id)
-    }
+    const entry = (await file.read()).entries.get(id)
+    const plain = entry ? plainFields(entry, (await this.#handlersOf(new Map([[id, entry]]))).get(entry.kind)) : []
+    if (!entry || plain.length === 0) return
+    await vault.assertOpen()
+    for (const field of plain) await vault.put(id, field, String(entry.config[field]))
+    const marked = Object.fromEntries(plain.map(field => [field, VAULTED]))
+    await file.change(id, now => now && { ...now, config: { ...now.config, ...marked } })
+    log.info('secrets written into the file of connections were moved to the store of secrets', { id, fields: plain })
   }
 
   #tell(problems: readonly string[]): void {
@@ -183,6 +176,10 @@ export class Entries {
 /** Over every field that is no secret: each may widen what a connection does. */
 const fingerprint = (kind: string, config: ShownConfig): string =>
   orderedHash([kind, Object.fromEntries(Object.entries(config).filter(([, value]) => value !== VAULTED))])
+
+/** Why a value that was written by hand is not used yet. */
+const waiting = (id: string, field: string): string =>
+  `its secret ${field} stands in ${FILE} and waits: store it with POST /capabilities/${id}/secret`
 
 const savedWith = ({ handler }: Pick<RecordedEntry, 'handler'>): string =>
   handler ? 'POST /capabilities' : 'the call of its group'
@@ -198,6 +195,7 @@ const entryOf = (id: string, { kind, label, config }: FileEntry, handler: KindHa
     label: (handler?.label(shown) || label) ?? id,
     config: shown,
     secrets: names,
+    plain: plainFields({ kind, config }, handler),
     ...(handler && { handler }),
   }
 }

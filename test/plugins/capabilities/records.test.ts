@@ -195,11 +195,13 @@ t.test(
       }),
     )
     t.match(await refusalOf(() => inner(daemon, 'capabilities.runtime', { id: 'scripts' })), { status: 409 })
-    t.same([...vault.values], [['scripts/env', 'KEY=typed-by-hand']])
-    t.equal(kept(daemon).scripts?.config.env, '__vaulted__')
+    t.same([...vault.values], [], 'a read stores nothing')
+    t.equal(kept(daemon).scripts?.config.env, 'KEY=typed-by-hand')
     t.same(Object.keys(kept(daemon)), ['scripts', 'bad id', 'wrong'])
     t.notMatch(JSON.stringify(daemon.logged), /typed-by-hand/)
     await add(daemon, { id: 'scripts', kind: 'agent', config: { command: SCRIPT_AGENT, env: '__vaulted__' } })
+    t.same([...vault.values], [['scripts/env', 'KEY=typed-by-hand']])
+    t.equal(kept(daemon).scripts?.config.env, '__vaulted__')
     t.match(await daemon.client.call('GET /capabilities/{id}/status', { id: 'scripts' }), { state: 'active' })
   },
 )
