@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises'
 import type { Host } from '../../../sdk/index.js'
 import { Refusal } from '../../../sdk/index.js'
 import { listEnv, needProgram } from '../../../sdk/node/programs/run.js'
-import { homeOfPeople } from '../../../sdk/node/wall/home.js'
+import { homeOfWork } from '../../../sdk/node/wall/home.js'
 import { runWalled, type WallNetwork } from '../../../sdk/node/wall/wall.js'
 import type { GuardResult } from '../contract.js'
 
@@ -29,7 +29,7 @@ export const runGuard = async (
         workspace: root,
         data,
         cwd: root,
-        home: await homeOfPeople(data),
+        home: await homeOfWork(data),
         hide: hidden,
         grants,
         ...(network && { network }),

@@ -5,7 +5,7 @@ import { fileText } from '../../../sdk/node/files/file-text.js'
 import type { PathTree } from '../../../sdk/node/files/open-path.js'
 import { listEnv } from '../../../sdk/node/programs/run.js'
 import { workNetwork } from '../../../sdk/node/programs/work-network.js'
-import { homeOfPeople } from '../../../sdk/node/wall/home.js'
+import { homeOfWork } from '../../../sdk/node/wall/home.js'
 import { runWalled } from '../../../sdk/node/wall/wall.js'
 import { ProbeFailed, ProbeUnavailable, type MeasuredProject, type ProbeTools } from './probe.js'
 
@@ -41,7 +41,7 @@ export const probeTools = (host: ToolsHost, { repo, limitMs, signal }: ProbeRun)
         const { code, stdout, stderr, timedOut, truncated } = await runWalled(
           {
             ...{ workspace, data, hide: hidden, grants },
-            home: { ...(await homeOfPeople(data)), tmp: scratch },
+            home: { ...(await homeOfWork(data)), tmp: scratch },
             cwd: join(workspace, path, dir),
             env: listEnv({ CI: 'true', NO_COLOR: '1', NODE_NO_WARNINGS: '1' }),
             only: [{ path, access: 'read' }],

@@ -5,7 +5,7 @@ import { refuse, type Place } from '../../../sdk/index.js'
 import { listEnv, needProgram, ownProgram } from '../../../sdk/node/programs/run.js'
 import { isTurnWritable } from '../../../sdk/node/programs/turn-writable.js'
 import { everyGitdir } from '../../../sdk/node/wall/gitdir.js'
-import { homeOfPeople, homeOfProgram } from '../../../sdk/node/wall/home.js'
+import { homeOfPeople, homeOfProgram, homeOfWork } from '../../../sdk/node/wall/home.js'
 import { walled, type WallNetwork } from '../../../sdk/node/wall/wall.js'
 import type { Opening, ShellCommand, TerminalProgram } from './backend.js'
 import { WALL } from './processes.js'
@@ -71,7 +71,7 @@ export const shellCommand = async (
       data,
       cwd: folder,
       terminal: true,
-      home: await (only ? homeWithin(data, only) : homeOfPeople(data)),
+      home: await (only ? homeWithin(data, only) : runs ? homeOfWork(data) : homeOfPeople(data)),
       hide: hidden,
       grants,
       ...(runs && network && { network }),

@@ -1,6 +1,6 @@
 import type { Place } from '../../../sdk/index.js'
 import { listEnv } from '../../../sdk/node/programs/run.js'
-import { homeOfPeople } from '../../../sdk/node/wall/home.js'
+import { homeOfWork } from '../../../sdk/node/wall/home.js'
 import { runWalled } from '../../../sdk/node/wall/wall.js'
 
 const KEPT_MS = 30_000
@@ -33,7 +33,7 @@ export class InstalledPrograms {
 
   async #look(): Promise<ReadonlySet<string>> {
     const { workspace, data, hidden, grants } = this.#place
-    const home = await homeOfPeople(data)
+    const home = await homeOfWork(data)
     const spec = { workspace, data, home, cwd: '/', env: listEnv(), hide: hidden, grants, only: [] }
     const { stdout } = await runWalled(spec, 'sh', ['-c', LOOK, 'sh', ...this.#names], { timeoutMs: PATIENCE_MS })
     return new Set(stdout.toString().split('\n').filter(Boolean))

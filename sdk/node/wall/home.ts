@@ -12,6 +12,7 @@ import { toolchainEnv } from '../programs/toolchain-folders.js'
 const HOMES = 'homes'
 const CACHES = 'caches'
 const PEOPLE = 'people'
+const WORK = 'work'
 const CONVERSATIONS = 'conversations'
 const PROGRAMS = 'programs'
 
@@ -62,9 +63,15 @@ export const homeOfConversation = async (
   return trust === 'lands' ? home : { ...home, apart: { conversation: id, trust } }
 }
 
-/** The home folder of programs outside conversations, such as people's terminals. */
+/** The home folder of what people type themselves, in their terminals. */
 export const homeOfPeople = (data: string): Promise<WallHome> =>
   homeIn(data, folderOf(data, PEOPLE), join(data, CACHES))
+
+/**
+ * The home folder of what runs for no conversation and is typed by nobody: installs, tests, apps, guards, measurements.
+ * Their code is that of the workspace, so a person's shell finds nothing that they wrote.
+ */
+export const homeOfWork = (data: string): Promise<WallHome> => homeIn(data, folderOf(data, WORK), join(data, CACHES))
 
 /**
  * The home folder of a connected program with its `/tmp` and caches; creates it if missing. It keeps the program's
