@@ -79,6 +79,8 @@ export interface LimitSettings {
   openFiles?: number & tags.Type<'uint32'> & tags.Minimum<64>
   /** The size of one file; default: 32 GiB, or half the disk if that is less. */
   fileSize?: HostSize
+  /** Pseudo-terminals of the programs of a turn; default: 256. */
+  pseudoTerminals?: number & tags.Type<'uint32'> & tags.Minimum<8>
 }
 
 /** An absolute path of the machine, set by a deployment. */

@@ -8,7 +8,7 @@ import { runWalled } from '../../sdk/node/wall/wall.js'
 export class OverMemory extends Error {}
 
 const GIB = 1024 ** 3
-const LIMITS = { memory: GIB, processes: 64, openFiles: 1024, fileSize: 64 * 1024 * 1024 }
+const LIMITS = { memory: GIB, processes: 64, openFiles: 1024, fileSize: 64 * 1024 * 1024, pseudoTerminals: 16 }
 const HEAP = '--max-old-space-size=768'
 
 const limiter = new Limiter(LIMITS)

@@ -21,6 +21,7 @@ const WORDS: {
   processes: { of: 'processes and threads in a turn', value: count },
   openFiles: { of: 'open files in a turn', value: count },
   fileSize: { of: 'in one file', value: bytesWords },
+  pseudoTerminals: { of: 'pseudo-terminals in a turn', value: count },
 }
 
 /** The sentence of a turn that went over a limit. */

@@ -7,6 +7,8 @@ import {
   procBehind,
   processesOf,
   shareOf,
+  terminalsBehind,
+  terminalsOf,
   threadsOf,
   tmpfsBehind,
   type GroupUse,
@@ -89,15 +91,18 @@ export class Limiter {
     }
   }
 
-  #look(kept: Kept, { processes, openFiles, memory }: GroupUse): void {
+  #look(kept: Kept, { processes, openFiles, pseudoTerminals, memory }: GroupUse): void {
     const { group } = kept
     const { limits } = group
     const began = performance.now()
     const counts = processes > limits.processes || openFiles > limits.openFiles
-    if (kept.looking || began < kept.nextLook || !(counts || memory > limits.memory)) return
+    const opens = pseudoTerminals > limits.pseudoTerminals
+    if (kept.looking || began < kept.nextLook || !(counts || opens || memory > limits.memory)) return
     const procs = group.pids.flatMap(pid => procBehind(pid) ?? [])
     const folders = procs.flatMap(processesOf)
-    const found = counts ? countsOver(folders, limits, openFiles) : undefined
+    const found: [keyof WallLimits, number] | undefined =
+      (counts ? countsOver(folders, limits, openFiles) : undefined)
+      ?? (opens ? terminalsOver(procs, folders, limits.pseudoTerminals) : undefined)
     if (found) group.exceed(...found)
     else if (memory > limits.memory) {
       kept.looking = true
@@ -121,6 +126,17 @@ const countsOver = (
   if (openFiles <= limits.openFiles) return undefined
   const files = sum(folders.map(filesOf))
   return files > limits.openFiles ? ['openFiles', files] : undefined
+}
+
+/** The pseudo-terminals that processes hold together, when they are more than they may. */
+const terminalsOver = (
+  procs: readonly string[],
+  folders: readonly string[],
+  most: number,
+): ['pseudoTerminals', number] | undefined => {
+  const named = sum(procs.map(terminalsBehind))
+  const held = named > most ? named : sum(folders.map(terminalsOf))
+  return held > most ? ['pseudoTerminals', held] : undefined
 }
 
 /** The memory that processes hold together, when it is more than they may. */

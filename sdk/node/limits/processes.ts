@@ -7,6 +7,7 @@ export interface GroupUse {
   readonly processes: number
   readonly memory: number
   readonly openFiles: number
+  readonly pseudoTerminals: number
 }
 
 const textOf = (path: string): string => {
@@ -21,7 +22,7 @@ const textOf = (path: string): string => {
 const kilobytes = (text: string, name: string): number =>
   Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(text)?.[1] ?? 0) * 1024
 
-/** Three short files: cheap enough for many times a second. */
+/** Four short files: cheap enough for many times a second. */
 export const machineUse = (): GroupUse => {
   const meminfo = textOf('/proc/meminfo')
   return {
@@ -33,6 +34,7 @@ export const machineUse = (): GroupUse => {
       + kilobytes(meminfo, 'SwapTotal')
       - kilobytes(meminfo, 'SwapFree'),
     openFiles: Number(textOf('/proc/sys/fs/file-nr').split('\t')[0] ?? 0),
+    pseudoTerminals: Number(textOf('/proc/sys/kernel/pty/nr')),
   }
 }
 
@@ -82,6 +84,29 @@ export const filesOf = (folder: string): number => {
   try {
     // Since Linux 6.2 the size says it.
     return statSync(`${folder}/fd`).size || readdirSync(`${folder}/fd`).length
+  } catch {
+    return 0
+  }
+}
+
+/** The device of the side that opens a pseudo-terminal: 5, 2 (Documentation/admin-guide/devices.txt). */
+const PTMX = (5 << 8) | 2
+
+/** How many pseudo-terminals a wall has, whose /dev/pts is its own. */
+export const terminalsBehind = (proc: string): number => {
+  try {
+    return readdirSync(join(proc, '../dev/pts')).filter(name => /^\d+$/.test(name)).length
+  } catch {
+    return 0
+  }
+}
+
+/** How many pseudo-terminals a process opened, in whatever file system: a program may have mounted one of its own. */
+export const terminalsOf = (folder: string): number => {
+  try {
+    return readdirSync(`${folder}/fd`).filter(
+      name => statSync(`${folder}/fd/${name}`, { throwIfNoEntry: false })?.rdev === PTMX,
+    ).length
   } catch {
     return 0
   }

@@ -12,6 +12,8 @@ export interface WallLimits {
   readonly openFiles: number
   /** The size of one file. */
   readonly fileSize: number
+  /** Pseudo-terminals that all programs together hold open: the machine has some thousand for everybody. */
+  readonly pseudoTerminals: number
 }
 
 const GIB = 1024 ** 3
@@ -23,6 +25,7 @@ const MEMORY_SHARE = 0.75
  */
 const PROCESSES = { base: 1024, perProcessor: 128 }
 const OPEN_FILES = 65_536
+const TERMINALS = 256
 /** Larger than images and archives that builds make; half a disk where that is less. */
 const FILE_SIZE = 32 * GIB
 
@@ -45,11 +48,12 @@ const halfDisk = async (folder: string): Promise<number> => {
 
 /** The limits a deployment sets, and for each it leaves out one that suits builds on this machine. */
 export const wallLimits = async (
-  { memory, processes, openFiles, fileSize }: LimitSettings,
+  { memory, processes, openFiles, fileSize, pseudoTerminals }: LimitSettings,
   data: string,
 ): Promise<WallLimits> => ({
   memory: memory === undefined ? Math.round(machineMemory() * MEMORY_SHARE) : bytesOf(memory),
   processes: processes ?? PROCESSES.base + PROCESSES.perProcessor * availableParallelism(),
   openFiles: openFiles ?? OPEN_FILES,
   fileSize: Math.floor(fileSize === undefined ? Math.min(FILE_SIZE, await halfDisk(data)) : bytesOf(fileSize)),
+  pseudoTerminals: pseudoTerminals ?? TERMINALS,
 })

@@ -7,8 +7,11 @@ import { framesOf, runTurn } from '../../support/turns.js'
 import { answersOf, runs } from '../support.js'
 import { exactly } from '../../support/lists.js'
 
-const LIMITS = { memory: '200MiB', processes: 200, openFiles: 4096, fileSize: '64MiB' }
+const LIMITS = { memory: '200MiB', processes: 200, openFiles: 4096, fileSize: '64MiB', pseudoTerminals: 40 }
 const MANY_MS = 60_000
+
+const OPENS = (count: number): string =>
+  `python3 -c 'import os, time; k = [os.openpty() for _ in range(${count})]; time.sleep(60)'`
 
 /** Each attack ends after a while, so that it does not bring down the machine if the daemon fails to end it. */
 const ATTACKS: { readonly [name: string]: { readonly command: string; readonly says: RegExp } } = {
@@ -46,6 +49,14 @@ const ATTACKS: { readonly [name: string]: { readonly command: string; readonly s
   'a file of a program that ignores the signal': {
     command: 'node -e \'fs.truncateSync("README.md", 1e11)\'',
     says: /^expected at most 64\.0 MiB in one file, /,
+  },
+  'all pseudo-terminals of the machine': {
+    command: OPENS(2000),
+    says: /^expected at most 40 pseudo-terminals in a turn, found [\d,]+: .*wall\.limits\.pseudoTerminals/,
+  },
+  'pseudo-terminals of many programs': {
+    command: `for n in 1 2 3 4 5; do ${OPENS(20)} & done; wait`,
+    says: /^expected at most 40 pseudo-terminals in a turn, found [\d,]+: /,
   },
   'open files': {
     command: 'perl -e \'while (open(my $f, "<", "/dev/null")) { push @k, $f } sleep 60\'',

@@ -10,7 +10,13 @@ import { exactly } from '../../../support/lists.js'
 import { noWall } from '../../../support/walls.js'
 
 const MIB = 1024 ** 2
-const WIDE: WallLimits = { memory: 2048 * MIB, processes: 4000, openFiles: 100_000, fileSize: 1024 * MIB }
+const WIDE: WallLimits = {
+  memory: 2048 * MIB,
+  processes: 4000,
+  openFiles: 100_000,
+  fileSize: 1024 * MIB,
+  pseudoTerminals: 4000,
+}
 
 const place = (t: Test) => {
   const folder = folderOf(t)
@@ -121,15 +127,23 @@ for (const kind of ['bwrap', 'unshare'] as const satisfies WallKind[]) {
 }
 
 t.test('limits that a deployment leaves out depend on the machine', async t => {
-  const { memory, processes, openFiles, fileSize } = await wallLimits({}, t.testdir())
+  const { memory, processes, openFiles, fileSize, pseudoTerminals } = await wallLimits({}, t.testdir())
+  t.equal(pseudoTerminals, 256)
   t.ok(memory > 256 * MIB && Number.isSafeInteger(memory))
   t.ok(processes > 1024 && processes % 128 === 0)
   t.equal(openFiles, 65_536)
   t.ok(fileSize > 0 && fileSize <= 32 * 1024 * MIB)
-  t.same(await wallLimits({ memory: '1.5GiB', processes: 100, openFiles: 200, fileSize: '10MiB' }, t.testdir()), {
-    memory: 1536 * MIB,
-    processes: 100,
-    openFiles: 200,
-    fileSize: 10 * MIB,
-  })
+  t.same(
+    await wallLimits(
+      { memory: '1.5GiB', processes: 100, openFiles: 200, fileSize: '10MiB', pseudoTerminals: 9 },
+      t.testdir(),
+    ),
+    {
+      memory: 1536 * MIB,
+      processes: 100,
+      openFiles: 200,
+      fileSize: 10 * MIB,
+      pseudoTerminals: 9,
+    },
+  )
 })
