@@ -136,11 +136,10 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     return { restarting: options.restart !== undefined }
   })
   const [bodies, others] = callsForOthers(kernel, () => groups)
-  const listening = ownListenerCalls(() => (url ? [{ host: config.host, port: portOf(url) }] : []))
+  const [listening, forgetListeners] = ownListenerCalls(() => (url ? [{ host: config.host, port: portOf(url) }] : []))
   const own = { ...auth.handlers, ...liveCalls(live), ...listening, ...others, ...redactCalls(data) }
-  for (const [call, answer] of Object.entries(own)) {
+  for (const [call, answer] of Object.entries(own))
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
-  }
   options.extra?.(kernel)
   const carried = await carryOut(join(data, MOVES))
   if (typeof carried === 'object') log.error({ err: carried.undone }, 'a prepared move of files failed and was undone')
@@ -181,6 +180,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
       await socket?.close()
     } finally {
       server.closeAllConnections()
+      forgetListeners()
       await Promise.allSettled([auth.close(), journals.shutdown(), store.close()])
       rmSync(note, { force: true })
     }

@@ -234,8 +234,11 @@ export interface Kernel {
    * is that of the calls.
    */
   'kernel.listeners'(): { listeners: { host: string; port: number }[]; pid: number }
-  /** Replaces the addresses of programs that a group runs for the daemon, such as those of local models. */
-  'kernel.listeners.set'(input: { name: string; listeners: { host: string; port: number }[] }): Ok
+  /**
+   * Replaces the addresses that a group listens on, or with `programs` those of programs that it runs for the daemon,
+   * such as local models, which the daemon itself asks.
+   */
+  'kernel.listeners.set'(input: { name: string; listeners: { host: string; port: number }[]; programs?: boolean }): Ok
   /** Whether the sandbox has an owner, and how people sign in. */
   'kernel.identity.state'(): {
     claimed: boolean

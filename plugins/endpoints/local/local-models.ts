@@ -71,6 +71,7 @@ export class LocalModels {
           .call('kernel.listeners.set', {
             name: 'local models',
             listeners: ports.map(port => ({ host: '127.0.0.1', port })),
+            programs: true,
           })
           .catch(error => log.warn('the ports of local models could not be declared', { error: String(error) })),
       happened: (type, id, model, detail) => {

@@ -1,7 +1,8 @@
 import { request as plainRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import type { TLSSocket } from 'node:tls'
-import { askableLookup, unaskable } from '../network/askable.js'
+import { Refusal } from '../../refusal.js'
+import { askableLookup } from '../network/askable.js'
 
 /** A request to a server outside the daemon. */
 export interface OutgoingRequest {
@@ -103,10 +104,17 @@ const redirected = (from: URL, location: string, { method, redirects }: Outgoing
   return to
 }
 
-const send = (url: URL, asked: OutgoingRequest, signal: AbortSignal, forBody: AbortSignal): Promise<IncomingMessage> =>
-  new Promise((resolve, reject) => {
-    const barred = unaskable(url)
-    if (barred) return reject(failureOfConnection(url, barred))
+const send = async (
+  url: URL,
+  asked: OutgoingRequest,
+  signal: AbortSignal,
+  forBody: AbortSignal,
+): Promise<IncomingMessage> => {
+  const lookup = await askableLookup(url, signal).catch((error: NodeJS.ErrnoException) => {
+    signal.throwIfAborted()
+    throw failureOfConnection(url, error)
+  })
+  return new Promise((resolve, reject) => {
     const text = asked.body === undefined ? undefined : JSON.stringify(asked.body)
     const near = isLoopbackHostname(url.hostname)
     const options = {
@@ -118,7 +126,7 @@ const send = (url: URL, asked: OutgoingRequest, signal: AbortSignal, forBody: Ab
         ...asked.headers,
       },
       agent: false as const,
-      lookup: askableLookup,
+      lookup,
       rejectUnauthorized: !near,
     }
     const request = url.protocol === 'https:' ? secureRequest(url, options) : plainRequest(url, options)
@@ -139,6 +147,7 @@ const send = (url: URL, asked: OutgoingRequest, signal: AbortSignal, forBody: Ab
     })
     request.end(text)
   })
+}
 
 /** Accepts a self-signed certificate of a loopback server; any other certificate error ends the connection. */
 const refuseForged = (socket: TLSSocket): void => {
@@ -149,6 +158,7 @@ const refuseForged = (socket: TLSSocket): void => {
 }
 
 const failureOfConnection = (url: URL, error: NodeJS.ErrnoException): Unanswered => {
+  if (error instanceof Refusal) return new Unanswered('unreachable', error.message, error)
   const code = error.code ?? ''
   if (UNKNOWN.has(code))
     return new Unanswered('unknown-host', `no address is known for ${url.hostname}: check its spelling`, error)

@@ -1,28 +1,16 @@
-import { lookup } from 'node:dns'
-import { isIP, type LookupFunction } from 'node:net'
-import { barred } from './addresses.js'
-import { normalHost } from './host-form.js'
+import type { LookupFunction } from 'node:net'
+import { addressesOf } from './outbound.js'
+import { ownListeners } from './own-listeners.js'
 
-/** Servers that people name may be anywhere near, but nowhere a machine is told its own secrets. */
-const NEAR = { near: true, listeners: [] }
-
-const refusal = (host: string, why = 'it is no name or address of a host'): Error =>
-  new Error(`${host.slice(0, 300)} is not asked: ${why}`)
-
-/** Why a server that a person named is not asked by its address; undefined: it is, or its name is looked up. */
-export const unaskable = ({ hostname, port }: URL): Error | undefined => {
-  const host = normalHost(hostname)
-  if (host === undefined) return refusal(hostname)
-  const why = isIP(host) ? barred(host, Number(port), NEAR) : undefined
-  return why === undefined ? undefined : refusal(host, why)
+/**
+ * Looks up a server that a person named, at each connection anew, for a request that goes to what was checked: it may
+ * be anywhere near, but neither this daemon, whatever it listens on by now, nor where a machine is told its own
+ * secrets.
+ *
+ * Throws a `Refusal` for another server, and the error of the lookup for a name that nobody knows.
+ */
+export const askableLookup = async (url: URL, signal: AbortSignal): Promise<LookupFunction> => {
+  const addresses = await addressesOf(url, { near: true, listeners: ownListeners() }, signal)
+  return (_, { all }, found) =>
+    all ? found(null, addresses) : found(null, addresses[0]!.address, addresses[0]!.family)
 }
-
-/** Looks up the name of a server that a person named, at each connection anew: only addresses that may be asked. */
-export const askableLookup: LookupFunction = (host, options, found) =>
-  lookup(host, { ...options, all: true }, (error, all) => {
-    if (error) return found(error, [])
-    const open = all.filter(({ address }) => barred(address, 0, NEAR) === undefined)
-    if (open.length === 0) return found(refusal(host, all[0] && barred(all[0].address, 0, NEAR)), [])
-    if (options.all) found(null, open)
-    else found(null, open[0]!.address, open[0]!.family)
-  })

@@ -1,12 +1,13 @@
 import { Agent as PlainAgent, request as plainRequest, type IncomingMessage } from 'node:http'
 import { Agent as SecureAgent, request as secureRequest } from 'node:https'
+import type { LookupFunction } from 'node:net'
 import { pipeline, type Readable, type Transform } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
-import { askableLookup, unaskable } from '../../../../sdk/node/network/askable.js'
+import { askableLookup } from '../../../../sdk/node/network/askable.js'
 import { SENTENCES } from '../../../../sdk/node/network/outbound.js'
 import { faultOf, lost, refusalWords, ServerFault, withoutSecrets } from './faults.js'
-import { ignored } from '../../../../sdk/index.js'
+import { ignored, Refusal } from '../../../../sdk/index.js'
 
 /** The limits of one answer of a model server. */
 export interface AnswerLimits {
@@ -127,25 +128,33 @@ interface Sent {
   readonly stale?: boolean
 }
 
-const once = (url: URL, { headers, body, signal, limits }: Sending): Promise<Sent> =>
-  new Promise(resolve => {
-    const barred = unaskable(url)
-    if (barred) return resolve({ error: new ServerFault(barred.message) })
+const failureOf = (error: NodeJS.ErrnoException): ServerFault => {
+  if (error instanceof Refusal) return new ServerFault(error.message)
+  const { code = '', message } = error
+  return error instanceof ServerFault ? error : lost(SENTENCES[code] ?? (code || message))
+}
+
+const once = async (url: URL, { headers, body, signal, limits }: Sending): Promise<Sent> => {
+  let lookup: LookupFunction
+  try {
+    lookup = await askableLookup(url, signal)
+  } catch (error) {
+    return { error: failureOf(error as Error) }
+  }
+  return new Promise(resolve => {
     const secure = url.protocol === 'https:'
     const request = (secure ? secureRequest : plainRequest)(url, {
       method: 'POST',
       headers,
       signal,
-      lookup: askableLookup,
+      lookup,
       agent: agents[secure ? 'https:' : 'http:'],
     })
     const quiet = setTimeout(() => request.destroy(silent(limits)), limits.silenceMs)
     request.on('error', (error: NodeJS.ErrnoException) => {
       clearTimeout(quiet)
-      const { code = '', message } = error
-      const stale = request.reusedSocket && (code === 'ECONNRESET' || code === 'EPIPE')
-      const known = error instanceof ServerFault ? error : lost(SENTENCES[code] ?? (code || message))
-      resolve({ error: known, stale })
+      const stale = request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
+      resolve({ error: failureOf(error), stale })
     })
     request.on('response', answer => {
       clearTimeout(quiet)
@@ -153,6 +162,7 @@ const once = (url: URL, { headers, body, signal, limits }: Sending): Promise<Sen
     })
     request.end(body)
   })
+}
 
 const silent = ({ silenceMs }: AnswerLimits): ServerFault =>
   new ServerFault(
