@@ -12,8 +12,10 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 
-/** The folder of the prepared repositories; a build removes it. */
-const KEPT = new URL('../../../compiled/repositories/', import.meta.url).pathname
+const COMPILED = new URL('../../../compiled/', import.meta.url).pathname
+const isOwn = !existsSync(COMPILED) || lstatSync(COMPILED).uid === process.getuid?.()
+/** The folder of the prepared repositories; a build removes it. A user who did not build has one of their own. */
+const KEPT = isOwn ? `${COMPILED}repositories/` : join(process.cwd(), 'prepared-repositories')
 
 /** Sizes in git's index, in bytes: the header, an entry without its name, the offset of its mode, the checksum. */
 const [HEADER, ENTRY, MODE, CHECKSUM] = [12, 62, 24, 20]

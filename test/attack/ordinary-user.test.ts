@@ -1,0 +1,47 @@
+import { spawnSync } from 'node:child_process'
+import { chownSync, mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import t from 'tap'
+import { folderOf } from '../support/daemon.js'
+import { spread } from '../support/lists.js'
+
+const NOBODY = 65534
+/** Attacks whose own files run as whoever starts the tests. */
+const FILES = [
+  'hand-written-values.test.js',
+  'wall/homes.test.js',
+  'network/own-listeners.test.js',
+  'texts/readers.test.js',
+  'work/left-in-copies.test.js',
+  'work/every-yes.test.js',
+]
+const isSuperuser = process.getuid?.() === 0
+
+for (const file of isSuperuser ? spread(FILES, 2) : [])
+  t.test(`holds as an ordinary user too: ${file}`, { timeout: 300_000 }, t => {
+    const base = join(folderOf(t), 'place')
+    mkdirSync(base)
+    chownSync(base, NOBODY, NOBODY)
+    const { status, stdout, stderr } = spawnSync(
+      process.execPath,
+      [...process.execArgv, fileURLToPath(new URL(file, import.meta.url))],
+      {
+        ...{ cwd: base, uid: NOBODY, gid: NOBODY, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 },
+        env: {
+          PATH: process.env.PATH,
+          HOME: base,
+          XDG_STATE_HOME: base,
+          _TAPJS_PROCESSINFO_CWD_: base,
+          TAP_TIMEOUT: '280',
+        },
+      },
+    )
+    const failed = stdout.split('\n').filter(line => /^ *not ok/.test(line))
+    t.same(failed, [])
+    t.equal(status, 0, stderr.slice(-2000))
+    t.ok(/^ok 1/m.test(stdout), 'it ran')
+    t.end()
+  })
+
+t.ok(isSuperuser || FILES.length > 0, 'as an ordinary user these files run themselves')
