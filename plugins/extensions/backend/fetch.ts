@@ -210,7 +210,6 @@ const send = async (
   const request = (secure ? secureRequest : plainRequest)(url, {
     method,
     signal,
-    agent: false,
     maxHeaderSize: MOST_HEADERS,
     createConnection: () => (secure ? secured({ socket, servername: isIP(host) ? '' : host }) : socket),
     ...(proxy && { path: `http://${url.host}${url.pathname}${url.search}` }),

@@ -108,8 +108,8 @@ export class Gate {
           ...(proxy ? Object.entries(upstreamHeaders(proxy)).flat() : []),
         ],
         setHost: false,
-        agent: false,
-        ...(far && { createConnection: () => far }),
+        // With an agent of any kind the connection of `createConnection` would not be used.
+        ...(far ? { createConnection: () => far } : { agent: false }),
         signal: this.#closing.signal,
       })
       // It came paused, so that nothing of it is lost.

@@ -221,6 +221,7 @@ const webWayOf = async (
       ...(trusted !== undefined && { GIT_SSL_CAINFO: trusted, GIT_PROXY_SSL_CAINFO: trusted }),
       // Its address may hold a password, which arguments would show.
       ...(proxy && { [`${kind}_proxy`]: proxy.address }),
+      ...(proxy?.authorization !== undefined && { GIT_HTTP_PROXY_AUTHMETHOD: 'basic' }),
     },
   }
 }
