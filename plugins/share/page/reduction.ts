@@ -7,8 +7,7 @@ import type { Redaction } from '../contract.js'
 const REFERENCE = /\{\{secret:[^{}]{1,200}\}\}/g
 const ADDRESS = '[address]'
 /** Characters that a reader does not see, or that turn the direction of a line. */
-const UNSEEN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufff9-\ufffb\p{Default_Ignorable_Code_Point}](?<![\u200c\u200d\ufe0e\ufe0f])/gu
+const UNSEEN = /[\p{Cc}\p{DI}\u2028\u2029\ufff9-\ufffb](?<![\t\n\u200c\u200d\ufe0e\ufe0f])/gu
 
 const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 

@@ -3,8 +3,7 @@ const ESC = '\u001b['
  * Characters that control a terminal or reorder a line, or have no glyph: C0 except tab and line feed, DEL, C1,
  * direction marks, fillers and tags. Those that choose a form of the character before them stay.
  */
-const CONTROL =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u2028\u2029\ufff9-\ufffb\p{Default_Ignorable_Code_Point}](?<![\ufe00-\ufe0f\u{e0100}-\u{e01ef}])/gu
+const CONTROL = /[\p{Cc}\p{DI}\u2028\u2029\ufff9-\ufffb](?<![\t\n\ufe00-\ufe0f\u{e0100}-\u{e01ef}])/gu
 /** The control sequences that this program writes: styles, and erasing a line. */
 const OWN = new RegExp(`(\\u001b\\[\\d{1,2}m|\\r\\u001b\\[K)|${CONTROL.source}`, 'gu')
 

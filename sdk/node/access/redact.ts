@@ -138,8 +138,7 @@ export const asData = (text: string, most: number): string => {
   return clean.length > most ? `${clean.slice(0, most - 1).toWellFormed()}…` : clean
 }
 
-const STEERS =
-  /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u2028\u2029\ufff9-\ufffb\p{Default_Ignorable_Code_Point}](?<![\u200c\u200d\ufe00-\ufe0f\u{e0100}-\u{e01ef}])/gu
+const STEERS = /[\p{Cc}\p{DI}\u2028\u2029\ufff9-\ufffb](?<![\n\u200c\u200d\ufe00-\ufe0f\u{e0100}-\u{e01ef}])/gu
 
 /** Escapes characters that could control a terminal or reorder a line as `\uXXXX`; JSON keeps its value. */
 export const visible = (text: string): string =>

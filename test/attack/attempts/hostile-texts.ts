@@ -18,8 +18,7 @@ export const HOSTILE_TEXTS: readonly string[] = [
 ]
 
 /** What no terminal and no line of a person's may get: controls, direction marks and characters without a glyph. */
-export const UNSHOWN =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u115f\u3164\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e00ff}]/u
+export const UNSHOWN = /[\p{Cc}\p{DI}\u2028\u2029\ufff9-\ufffb](?<![\t\n\ufe00-\ufe0f\u{e0100}-\u{e01ef}])/u
 
 /** The text without the styles that the command line writes itself. */
 export const withoutStyles = (text: string): string => text.replaceAll(/\u001b\[\d{1,2}m|\r\u001b\[K/g, '')
