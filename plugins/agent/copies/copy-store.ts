@@ -11,6 +11,7 @@ import { failedFilter, filtersOf, treeFormOf, formStamp, formWithout, type TreeF
 import { BESIDE, writeForm } from './gitdir.js'
 import { below, pathOf, type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
 import { usualBranch } from './branch-name.js'
+import { dropOwnLargeFiles } from './lfs-objects.js'
 import { addTree, patternOf, type OwnBranch, type TreeEntry } from './repositories.js'
 import { fillTree, type Tree } from './tree.js'
 
@@ -152,6 +153,7 @@ export class CopyStore {
     for (let now = form; ;) {
       try {
         await fillTree(tree, gitdir)
+        await dropOwnLargeFiles(gitdir, common)
         return unfiltered
       } catch (error) {
         const filter = failedFilter(error)

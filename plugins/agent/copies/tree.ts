@@ -8,6 +8,7 @@ import { isGitName } from '../../../sdk/node/files/closed-names.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import type { LargeFile } from '../contract.js'
+import { KEEP_POINTERS } from '../../../sdk/node/repositories/conversion.js'
 import { pathOf } from '../../../sdk/node/repositories/main-repository.js'
 import { ownTip } from './gitdir.js'
 import { patternOf } from './repositories.js'
@@ -58,9 +59,6 @@ const STATUS = [
   '--ignore-submodules=dirty',
 ]
 
-/** Large files that are not on this machine stay pointers (git-lfs-config(5)). */
-export const POINTERS = { GIT_LFS_SKIP_DOWNLOAD_ERRORS: '1' }
-
 /** In the settings of a repository: that git may start a program there, or that it also reads settings elsewhere. */
 const NAMES_PROGRAM = /filter|driver|include|worktreeConfig/i
 
@@ -84,7 +82,7 @@ export const inTree = (
   git(join(tree.workspace, pathOf(tree.repo)), args, {
     ...options,
     // Ignores replacement objects (git-replace(1)), which a turn could have made.
-    env: { GIT_NO_REPLACE_OBJECTS: '1', ...POINTERS },
+    env: { GIT_NO_REPLACE_OBJECTS: '1', ...KEEP_POINTERS },
     identity: SANDBOX,
     wall: wallOfGit(tree),
   })

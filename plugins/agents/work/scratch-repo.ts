@@ -4,7 +4,7 @@ import { git, type GitAnswer } from '../../../sdk/node/programs/git.js'
 import type { GitFolders } from './git-folders.js'
 import { copyPlain, readPlain } from '../../../sdk/node/files/files.js'
 import { contains } from '../../../sdk/node/files/paths.js'
-import { conversionOf, type Conversion } from '../../../sdk/node/repositories/conversion.js'
+import { conversionOf, KEEP_POINTERS, type Conversion } from '../../../sdk/node/repositories/conversion.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import { withFilters } from './filters.js'
 import { linkObjects } from './own-objects.js'
@@ -169,7 +169,12 @@ export class ScratchRepo {
     const settings = [`core.attributesFile=${join(this.folder, 'attributes.shared')}`, ...(options.settings ?? [])]
     return git(tree, [...settings.flatMap(setting => ['-c', setting]), ...args], {
       ...(wall && { wall, priority: 'own' }),
-      env: { ...this.#env, GIT_WORK_TREE: tree, ...(options.index && { GIT_INDEX_FILE: this.index(options.index) }) },
+      env: {
+        ...this.#env,
+        ...KEEP_POINTERS,
+        GIT_WORK_TREE: tree,
+        ...(options.index && { GIT_INDEX_FILE: this.index(options.index) }),
+      },
       maxBytes: MAX_BYTES,
       ...(options.input !== undefined && { input: options.input }),
       ...(options.ok && { ok: options.ok }),

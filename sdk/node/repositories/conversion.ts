@@ -18,6 +18,9 @@ export interface Conversion {
   readonly sparse?: string
 }
 
+/** Large files that are not on this machine stay pointers (git-lfs-config(5)). */
+export const KEEP_POINTERS = { GIT_LFS_SKIP_DOWNLOAD_ERRORS: '1' }
+
 /** The git dirs of a checkout. */
 export type CheckoutDirs = Pick<MainRepository, 'gitdir' | 'common'>
 

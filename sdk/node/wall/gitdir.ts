@@ -111,8 +111,11 @@ export const gitdir = async (spec: WallSpec, copy: string, repository: WallGitdi
   const asIs = contains(spec.workspace, common) || contains(spec.data, common) ? [] : await shownAsIs(common)
   await real(join(copy, path))
   const ignored = [readPlain(join(common, excludes)) ?? '', '/.sandbox/', ...(repository.exclude ?? []), ''].join('\n')
-  const lfs =
-    (await kindOf(join(common, 'lfs'))) === 'folder' ? [['show', join(common, 'lfs'), join(at, 'lfs')] as const] : []
+  // The key of git-crypt(1), which reads it there. LFS finds the objects of the repository as git finds its own.
+  const key =
+    (await kindOf(join(common, 'git-crypt'))) === 'folder'
+      ? ([['show', join(common, 'git-crypt'), join(at, 'git-crypt')]] as const)
+      : []
   return [
     ...asIs,
     ['show', await real(common), lender],
@@ -126,7 +129,7 @@ export const gitdir = async (spec: WallSpec, copy: string, repository: WallGitdi
     ['show', await note(spec.data, form?.attributes ?? ''), join(at, SHARED_ATTRIBUTES)],
     ['show', await note(spec.data, ignored), join(at, excludes)],
     ['show', await note(spec.data, readPlain(join(common, attributes)) ?? ''), join(at, attributes)],
-    ...lfs,
+    ...key,
     ['show', await note(spec.data, `gitdir: ${at}\n`), join(spec.workspace, path, '.git')],
   ]
 }

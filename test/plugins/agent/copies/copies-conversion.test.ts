@@ -1,6 +1,9 @@
+import { execFileSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import {
   appendFileSync,
   chmodSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -255,6 +258,75 @@ t.test('modes of files do not count where the repository says so', async t => {
   t.notOk((await made.land())!.conflict)
   t.same(status(made.workspace), ['M a.txt', 'M b.bin'])
   t.equal(statSync(join(made.workspace, 'b.bin')).mode & 0o777, 0o755, "the mode is the disk's own")
+})
+
+const isInstalled = (program: string) => {
+  try {
+    execFileSync(program, ['version'], { stdio: 'ignore' })
+    return {}
+  } catch {
+    return { skip: `${program} is not installed` }
+  }
+}
+
+/** The LFS objects of a git dir, by the hashes that name them. */
+const largeFilesIn = (gitdir: string): string[] =>
+  existsSync(join(gitdir, 'lfs/objects'))
+    ? (readdirSync(join(gitdir, 'lfs/objects'), { recursive: true }) as string[])
+        .flatMap(name => /[^/]{64}$/.exec(name)?.[0] ?? [])
+        .sort()
+    : []
+
+const hashOf = (text: string) => createHash('sha256').update(text).digest('hex')
+
+t.test('files of LFS are whole in a copy, land, and are kept with the branch', isInstalled('git-lfs'), async t => {
+  const made = await world(t, workspace => {
+    git(workspace, 'lfs', 'install', '--local')
+    commit(workspace, { '.gitattributes': '*.bin filter=lfs diff=lfs merge=lfs -text\n', 'a.bin': 'first' }, 'first')
+  })
+  const [own, common] = [gitdirOf(made.data, 'c-1'), join(made.workspace, '.git')]
+  t.equal(readFileSync(join(made.copy, 'a.bin'), 'utf8'), 'first')
+  t.same(largeFilesIn(own), [], 'the copy borrows what the repository has')
+  writeFileSync(join(made.copy, 'a.bin'), 'second')
+  writeFileSync(join(made.copy, 'new.bin'), 'new')
+  t.match(git(made.copy, 'add', 'new.bin'), '')
+  // Neither of these is part of the branch: one is no object, and nothing points at the other.
+  const forged = hashOf('forged')
+  for (const [id, text] of [
+    [forged, 'other'],
+    [hashOf('unused'), 'unused'],
+  ] as const) {
+    mkdirSync(join(own, 'lfs/objects', id.slice(0, 2), id.slice(2, 4)), { recursive: true })
+    writeFileSync(join(own, 'lfs/objects', id.slice(0, 2), id.slice(2, 4), id), text)
+  }
+  const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${forged}\nsize 5\n`
+  writeFileSync(join(made.copy, 'forged.bin'), pointer)
+  const { tip, out } = await made.commit()
+  t.equal(out, undefined)
+  t.same(largeFilesIn(common), ['first', 'second', 'new'].map(hashOf).sort(), 'checked, and only what is pointed at')
+  t.match(git(made.workspace, 'show', `${tip}:a.bin`), /^version https:\/\/git-lfs/)
+  t.notOk((await made.land())!.conflict)
+  t.equal(readFileSync(join(made.workspace, 'a.bin'), 'utf8'), 'second')
+  t.equal(readFileSync(join(made.workspace, 'new.bin'), 'utf8'), 'new')
+  t.equal(readFileSync(join(made.workspace, 'forged.bin'), 'utf8'), pointer, 'a pointer to nothing stays one')
+})
+
+t.test('files of git-crypt are open in a copy, and sealed on its branch', isInstalled('git-crypt'), async t => {
+  const made = await world(t, workspace => {
+    git(workspace, 'crypt', 'init')
+    commit(workspace, { '.gitattributes': '*.key filter=git-crypt\n', 'a.key': 'open\n' }, 'first')
+  })
+  t.equal(readFileSync(join(made.copy, 'a.key'), 'utf8'), 'open\n')
+  appendFileSync(join(made.copy, 'a.key'), 'more\n')
+  writeFileSync(join(made.copy, 'new.key'), 'new\n')
+  const seen = await made.tree()
+  const { tip } = await made.commit()
+  t.equal(seen, git(made.workspace, 'rev-parse', `${tip}^{tree}`))
+  for (const name of ['a.key', 'new.key'])
+    t.ok(git(made.workspace, 'show', `${tip}:${name}`).startsWith('\0GITCRYPT'), name)
+  t.notOk((await made.land())!.conflict)
+  t.equal(readFileSync(join(made.workspace, 'a.key'), 'utf8'), 'open\nmore\n')
+  t.equal(readFileSync(join(made.workspace, 'new.key'), 'utf8'), 'new\n')
 })
 
 t.test('where a filter cannot run, its files stay as git stores them, in its repository alone', async t => {
