@@ -32,8 +32,9 @@ export const gitFolders = (checkout: string): GitFolders | undefined => {
 }
 
 /**
- * The git dirs of a repository of a conversation; `module` is that of a submodule that may not be checked out, as a path
- * from the workspace root.
+ * The git dirs of a repository of a conversation.
+ *
+ * @param module The git dir of a submodule that may not be checked out, as a path from the workspace root.
  */
 export const gitFoldersOf = (
   { repo, module }: { readonly repo: string; readonly module?: string },
