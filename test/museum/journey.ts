@@ -125,6 +125,11 @@ const inOwnLineEnds = (files: Files): Files => ({
 const landedFiles = ({ exhibit: { also }, person }: Visit, before: Files): string[] => {
   const now = inOwnLineEnds(filesOf(workspaceOf(person)))
   const expected = worked(before)
+  const { appends } = also ?? {}
+  for (const [path, text] of Object.entries(before)) {
+    if (appends !== undefined && path.startsWith(appends))
+      expected[path] = `${text}more${text.endsWith('\r\n') ? '\r\n' : '\n'}`
+  }
   const own = Object.entries(also?.lands ?? {}).flatMap(([path, text]) => {
     const found = now[latin(path)]?.slice(2)
     delete now[latin(path)]
@@ -133,9 +138,7 @@ const landedFiles = ({ exhibit: { also }, person }: Visit, before: Files): strin
       ? []
       : [`${path} holds ${JSON.stringify(found)}`]
   })
-  const beside = also
-    ? Object.keys(now).filter(path => Object.hasOwn(expected, path))
-    : Object.keys({ ...now, ...expected })
+  const beside = Object.keys({ ...(!also && now), ...expected })
   const only = (files: Files) =>
     Object.fromEntries(beside.flatMap(path => (Object.hasOwn(files, path) ? [[path, files[path]!]] : [])))
   return [...own, ...differences(only(expected), only(now))]
@@ -169,7 +172,7 @@ export const journey = async (client: Client, person: Person, exhibit: Exhibit):
   const { id: point = '' } = await client.call('POST /history/snapshots', { label: 'before' })
   const landed = await step(visit, 'land', () => lands(visit, before))
   if (landed && !exhibit.lands) await step(visit, 'restore', () => restores(visit, before, point))
-  if (landed && !exhibit.lands) await step(visit, 'commit and undo', () => undoes(visit, before))
+  if (landed && !exhibit.lands) await step(visit, 'commit and undo', () => undoes(visit))
   await step(visit, 'git page', () => pages(visit))
   await step(visit, 'the end', () => ends(visit, before))
   return visit.faults
@@ -256,7 +259,7 @@ const restores = async (visit: Visit, before: Before, point: string): Promise<st
 }
 
 /** Commits what landed, on the page of git, and takes that back. */
-const undoes = async (visit: Visit, before: Before): Promise<string[]> => {
+const undoes = async (visit: Visit): Promise<string[]> => {
   const { client, person, exhibit } = visit
   const head = async () => (await as(person, 'git rev-parse HEAD', workspaceOf(person))).text.trim()
   const was = await head()
@@ -265,8 +268,7 @@ const undoes = async (visit: Visit, before: Before): Promise<string[]> => {
   const { committed } = await commit
   if (!committed || (await head()) === was) return ['nothing was committed']
   const named = (await as(person, 'git diff-tree -r --root --name-only -z HEAD~1 HEAD', workspaceOf(person))).text
-  if (named.split('\0').filter(Boolean).join() !== latin(NEW) && !before.verdict.index?.includes('added'))
-    return [`committed ${named}`]
+  if (!named.split('\0').includes(latin(NEW))) return [`committed ${named}`]
   const { action, none } = await client.call('GET /git/{repo}/undo', { repo: 'root' })
   if (!action) {
     await as(person, 'git reset -q --soft HEAD~1', workspaceOf(person))

@@ -23,6 +23,7 @@ export const as = (person: Person, command: string, cwd: string): Promise<{ code
       HOME: join(base, 'home'),
       LANG: 'C.UTF-8',
       GIT_CEILING_DIRECTORIES: base,
+      GIT_OPTIONAL_LOCKS: '0',
       B: join(base, 'b'),
       W: workspaceOf(person),
     }
@@ -56,7 +57,8 @@ const QUESTIONS: Verdict = {
 }
 
 /** The branches of the conversations in a repository. */
-export const OWN_BRANCHES = `git for-each-ref --format='%(refname) %(objectname)' refs/heads/agent refs/sandbox`
+export const OWN_BRANCHES =
+  "git for-each-ref --format='%(refname) %(objectname)' refs/heads/agent refs/heads/sandbox-agent refs/sandbox"
 
 /** Asks git about a repository. */
 export const judge = async (person: Person, dir: string): Promise<Verdict> => {
@@ -76,7 +78,7 @@ export const filesOf = (folder: string): { [path: string]: string } => {
       const place = Buffer.from(`${folder}/${path}`, 'latin1')
       const stat = lstatSync(place)
       if (stat.isDirectory()) walk(path)
-      else if (stat.isSymbolicLink()) found[path] = `link ${readlinkSync(place)}`
+      else if (stat.isSymbolicLink()) found[path] = `l ${readlinkSync(place)}`
       else if (stat.size > MOST_READ) found[path] = `large ${stat.size}`
       else found[path] = `${stat.mode & 0o111 ? 'x' : '-'} ${readFileSync(place, 'latin1')}`
     }
@@ -85,7 +87,7 @@ export const filesOf = (folder: string): { [path: string]: string } => {
   return found
 }
 
-const OWN = /^refs\/(?:heads\/agent|sandbox)\//
+const OWN = /^refs\/(?:heads\/(?:sandbox-)?agent|sandbox)\//
 
 /** A verdict without the refs of conversations that came since another one. */
 export const withoutOwn = (before: Verdict, after: Verdict): Verdict => {

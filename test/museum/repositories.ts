@@ -19,8 +19,14 @@ export interface Exhibit {
   readonly ordinary?: true
   /** The version of git, or the program, without which it cannot be made. */
   readonly needs?: { readonly git: readonly [major: number, minor: number] } | { readonly program: string }
-  /** A further change, in the private copy, and the files of the workspace after it has landed; `''`: gone. */
-  readonly also?: { readonly run: string; readonly lands: { readonly [path: string]: string | RegExp } }
+  /** A further change, in the private copy. */
+  readonly also?: {
+    readonly run: string
+    /** Files of the workspace after it has landed; `''`: gone. */
+    readonly lands?: { readonly [path: string]: string | RegExp }
+    /** A folder whose files each have a line `more` at their end then, in the form of the others. */
+    readonly appends?: string
+  }
   /** What fails today, one sentence each: the journey has to find exactly these. */
   readonly known?: readonly RegExp[]
 }
@@ -33,8 +39,37 @@ const MODULE_WORK = (folder: string, file: string) => ({
   lands: { [`${folder}/${file}`]: /\nmore\n$/, [`${folder}/new.txt`]: 'new\n' },
 })
 
+const ATTRIBUTES = { auto: 'text=auto', text: 'text', crlf: 'text eol=crlf', lf: 'text eol=lf', none: '-text' }
+
+/** Every attribute of line ends on files with each kind of them, in a checkout with this setting. */
+const lineEnds = (name: string, setting: string, known: readonly RegExp[] = []): Exhibit => ({
+  name,
+  known,
+  make: `begin; mkdir ends
+    ${Object.entries(ATTRIBUTES)
+      .map(([kind, attributes]) => `echo 'ends/${kind}-* ${attributes}' >> .gitattributes`)
+      .join('\n')}
+    for k in ${Object.keys(ATTRIBUTES).join(' ')} plain; do
+    printf 'one\\ntwo\\n' > ends/$k-lf; printf 'one\\r\\ntwo\\r\\n' > ends/$k-crlf; done
+    git add -A; git commit -qm two; git config ${setting}; rm ends/*; git checkout -q -- ends`,
+  also: {
+    run:
+      `for f in ends/*; do if [ "$(tail -c 2 $f | head -c 1)" = "$(printf '\\r')" ]; then printf 'more\\r\\n' >> $f; `
+      + 'else echo more >> $f; fi; done',
+    appends: 'ends/',
+  },
+})
+
 export const EXHIBITS: readonly Exhibit[] = [
   { name: 'a plain one', make: 'begin' },
+  lineEnds('every kind of line ends', 'core.autocrlf false'),
+  lineEnds('every kind of line ends with core.autocrlf', 'core.autocrlf true', [
+    /^land: is refused for .*ends\/plain-lf/,
+  ]),
+  lineEnds('every kind of line ends with core.autocrlf=input', 'core.autocrlf input'),
+  lineEnds('every kind of line ends with core.eol=crlf', 'core.eol crlf', [
+    /^land: ends\/(?:auto|text)-(?:crlf|lf): -- one/,
+  ]),
   { name: 'sha256', make: 'begin --object-format=sha256' },
   { name: 'refs in a reftable', make: 'begin --ref-format=reftable', needs: { git: [2, 45] } },
   {
@@ -135,13 +170,13 @@ export const EXHIBITS: readonly Exhibit[] = [
     name: 'core.eol=crlf',
     make: `files; echo '* text=auto' > .gitattributes; git init -q -b main; git config core.eol crlf; git add -A
         git commit -qm first; rm *.txt; git checkout -q -- .`,
-    known: [/^land: a\.txt: - one/, /^land: made\/b\.txt: - b/],
+    known: [/^land: a\.txt: -- one/, /^land: made\/b\.txt: -- b/],
   },
   {
     name: 'CRLF that attributes would normalize',
     make: `files; sed -i 's/$/\\r/' *.txt; git init -q -b main; git add -A; git commit -qm first
         echo '* text=auto' > .gitattributes; git add .gitattributes; git commit -qm two`,
-    known: [/^land: made\/b\.txt: - b/],
+    known: [/^land: made\/b\.txt: -- b/],
   },
   {
     name: 'mixed line ends and no last one',
@@ -324,7 +359,11 @@ export const EXHIBITS: readonly Exhibit[] = [
     make: `begin; git worktree add -q -b two wt; cd wt; git worktree add -q -b three wt2; cd ..
         echo wt/ >> .git/info/exclude`,
   },
-  { name: 'a file .git', make: 'begin --separate-git-dir $B/gitdir' },
+  {
+    name: 'a file .git',
+    make: 'begin --separate-git-dir $B/gitdir',
+    known: [/^commit and undo: .*not a git repository/],
+  },
   { name: 'a detached HEAD', make: 'begin; git commit -q --allow-empty -m two; git checkout -q HEAD~1' },
   { name: 'core.fileMode=false', make: 'begin; git config core.fileMode false; chmod 755 a.txt sub/s.txt' },
   { name: 'core.ignoreCase', make: 'begin; git config core.ignoreCase true' },
@@ -332,12 +371,13 @@ export const EXHIBITS: readonly Exhibit[] = [
     name: 'core.symlinks=false',
     make: `begin; ln -s a.txt link; git add -A; git commit -qm two; git config core.symlinks false; rm link
         printf a.txt > link`,
+    known: [/^rewind: diff: \+type-changed link/],
   },
   {
     name: 'links and modes',
     make: `files; chmod 755 a.txt; ln -s a.txt link; ln -s nowhere broken; ln -s sub folder; git init -q -b main
         git add -A; git commit -qm first`,
-    also: { run: 'ln -sf b.txt link; chmod 755 sub/s.txt', lands: {} },
+    also: { run: 'ln -sf a.txt folder/link; ln -sfn made link', lands: { link: 'made', 'sub/link': 'a.txt' } },
   },
   { name: 'a branch that is called agent', make: 'begin; git branch agent' },
   {
@@ -378,7 +418,7 @@ export const EXHIBITS: readonly Exhibit[] = [
   {
     name: 'ignored files that are tracked',
     make: 'begin; echo "*.txt" > .gitignore; git add -A; git commit -qm two',
-    known: [/^land: made\/n/, /^land: made\/b\.txt/],
+    known: [/^diff: .*added made/, /^review: not-found/, /^land: made\/n/, /^land: made\/b\.txt/],
   },
   {
     name: 'merges with several parents',
