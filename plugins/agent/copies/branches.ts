@@ -144,7 +144,7 @@ export class Branches {
     const named = new Set([...sure, ...(await refsOf(what.common)).refs.values()])
     const has = [...named].slice(0, MOST_NAMED)
     return importObjects({ ...what, has }).catch(error => {
-      if (!(error instanceof MalformedBranch) || has.length === sure.length) throw error
+      if (!(error instanceof MalformedBranch) || has.every(commit => sure.includes(commit))) throw error
       return importObjects({ ...what, has: sure })
     })
   }

@@ -6,6 +6,7 @@ import { writeAtomic } from '../../../sdk/node/files/files.js'
 import { git, GitFailure } from '../../../sdk/node/programs/git.js'
 import { tooLarge } from '../../../sdk/node/files/large-files.js'
 import type { CheckoutSync, CopyRepo, LargeFile } from '../contract.js'
+import { pointedFolders } from './apart.js'
 import type { Branches } from './branches.js'
 import { branchIn, keeping, type CopyRecord, type CopyStore } from './copy-store.js'
 import { isEarlierCopy, renewEarlierCopy } from './earlier.js'
@@ -101,8 +102,11 @@ export class CopyWork {
     const made = await this.#usable(id)
     const tips: Tip[] = []
     for (const { repo } of repos.filter(standsIn(made))) {
-      const { tip, large, out } = await this.#commit(id, made, repo, message)
-      tips.push({ ...tipOf(repo, tip, large), ...(out !== undefined && { out }) })
+      const { tip, large, left, out } = await this.#commit(id, made, repo, message)
+      const { gitdir } = made.repos.find(standsFor({ repo }))!
+      const apart = [...left, ...(await pointedFolders(this.#deps.store.tree(id, made, repo), gitdir))]
+      const facts = { ...(out !== undefined && { out }), ...(apart.length > 0 && { apart }) }
+      tips.push({ ...tipOf(repo, tip, large), ...facts })
     }
     return tips
   }
@@ -190,7 +194,7 @@ export class CopyWork {
       const tip = ownTip(gitdir, tree.branch)
       const out = await this.#take(id, made, repo)
       if (tip === undefined || out === undefined) throw error
-      return { tip, large: [], attached: true, clean: false, out }
+      return { tip, large: [], left: [], attached: true, clean: false, out }
     }
   }
 

@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs'
 import { mkdir, readlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { copyPlain, readPlain } from '../../../sdk/node/files/files.js'
 import { LARGEST_FILE, LARGEST_SHOWN, largeFiles } from '../../../sdk/node/files/large-files.js'
 import { copyFormOf } from '../../../sdk/node/wall/gitdir.js'
 import type { ScratchRepo } from './scratch-repo.js'
@@ -10,6 +11,15 @@ import type { Repository } from './repository.js'
 /** Whether a path of the copy is a link to the same path of the main checkout, as for dependency folders. */
 const isShown = async (copy: string, main: string, path: string): Promise<boolean> =>
   (await readlink(join(copy, path)).catch(() => undefined)) === join(main, path)
+
+/**
+ * Whether a path of the copy is another of its repositories, whose pointer in this one the daemon never commits.
+ *
+ * The git dirs of a copy lie beside each other; a turn that forges this gains nothing, because what it commits then is
+ * not what was shown.
+ */
+const isOther = (copy: string, own: string, path: string): boolean =>
+  readPlain(join(copy, path, '.git'))?.startsWith(`gitdir: ${dirname(own)}/`) === true
 
 /** The current files of a private copy. */
 export interface CopyTree {
@@ -49,7 +59,8 @@ export const treeOfCopy = async (
   const paths: string[] = []
   // A name that ends with a slash is a nested repository.
   for (const path of candidates) {
-    if (!path.endsWith('/') && !excludedPaths(repo, path) && !(await isShown(copy, main, path))) paths.push(path)
+    if (path.endsWith('/') || excludedPaths(repo, path) || isOther(copy, own, path)) continue
+    if (!(await isShown(copy, main, path))) paths.push(path)
   }
   const large = await largeFiles(copy, paths, LARGEST_SHOWN)
   const stands = await standIns(scratch, large)

@@ -29,6 +29,7 @@ import { firstLineOf } from '../../first-line.js'
 import { approvalTools } from './approvals.js'
 import { ConnectOffers } from './connecting.js'
 import {
+  apartNotice,
   coveredRepos,
   narrowedNotice,
   outsideNotice,
@@ -328,6 +329,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
             turn.log.push({ kind: 'notice', level: 'warning', text: out, source: 'copies' })
         }
         await showOwnChanges(this.#deps, turn, repos, tips)
+        const apart = await copies.apart(id, tips)
+        if (apart.length && !turn.record.done)
+          turn.log.push({ kind: 'notice', level: 'warning', text: apartNotice(apart), source: 'copies' })
         const beside = await copies.beside(id)
         if (beside.length && !turn.record.done)
           turn.log.push({ kind: 'notice', level: 'warning', text: outsideNotice(beside, repos), source: 'copies' })
