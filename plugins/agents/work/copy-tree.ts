@@ -1,7 +1,7 @@
 import type { Stats } from 'node:fs'
 import { mkdir, readlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { copyPlain, readPlain } from '../../../sdk/node/files/files.js'
+import { readPlain } from '../../../sdk/node/files/files.js'
 import { LARGEST_FILE, LARGEST_SHOWN, largeFiles } from '../../../sdk/node/files/large-files.js'
 import { copyFormOf } from '../../../sdk/node/wall/gitdir.js'
 import type { ScratchRepo } from './scratch-repo.js'

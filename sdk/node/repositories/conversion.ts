@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { readPlain } from '../files/files.js'
 import { needProgram, ownEnv, run } from '../programs/run.js'
 import type { MainRepository } from './main-repository.js'
-import { stateStamp } from './read-folder.js'
+import { stateStamp } from './state-stamp.js'
 
 /** How a person's git converts the files of a checkout between the working tree and the repository. */
 export interface Conversion {
