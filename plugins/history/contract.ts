@@ -126,8 +126,8 @@ export interface HistoryCalls {
    * Bring the workspace, one repository or the named files back to a point.
    *
    * A point is saved before; restoring that one undoes this. Files made since are removed, ignored files stay, and so
-   * do branches, HEAD and index: the difference shows as uncommitted. A folder in `paths` counts with all below it. With
-   * `expect`, the `now` of `GET /history/diff`, only what that diff showed is replaced or removed.
+   * do branches, HEAD and index: the difference shows as uncommitted. A folder in `paths` counts with all below it.
+   * With `expect`, the `now` of `GET /history/diff`, only what that diff showed is replaced or removed.
    *
    * - 400: `paths` without `scope`
    * - 404: no such point, no such repository in it, or a path that is neither in it nor on disk

@@ -148,7 +148,8 @@ export interface InstallCalls {
    * With `ref`, the commit of `previous`, only to that one.
    *
    * - 404: no such extension
-   * - 409: no previous version, the previous commit is not `ref` (`ref` is that of now), it runs from a folder of the workspace, or an update runs
+   * - 409: no previous version, the previous commit is not `ref` (`ref` is that of now), it runs from a folder of the
+   *   workspace, or an update runs
    */
   'POST /extensions/{id}/revert'(input: { id: ExtensionId; ref?: CommitSha }): {
     ok: true

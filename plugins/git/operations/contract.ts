@@ -191,8 +191,8 @@ export interface OperationCalls {
    * is the `sha` of the preview. Undoing again redoes.
    *
    * - 404: no such repository
-   * - 409: an operation is in progress, HEAD is not `expectHead`, another write holds the repository for 60 s, or a lock file of git is
-   *   in the way for 10 s (`lock`)
+   * - 409: an operation is in progress, HEAD is not `expectHead`, another write holds the repository for 60 s, or a
+   *   lock file of git is in the way for 10 s (`lock`)
    * - 422: the git folder cannot be used
    */
   'POST /git/{repo}/undo'(

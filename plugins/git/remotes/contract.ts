@@ -103,12 +103,12 @@ export interface RemoteCalls {
    * Push one branch, by default the current one, to its own remote.
    *
    * The pre-push hook of the repository runs first, separately and without a credential. A branch without an upstream
-   * then follows the pushed one. `force` replaces the remote branch only if it is still as last seen. `expectHead` is the
-   * last commit of the pushed branch.
+   * then follows the pushed one. `force` replaces the remote branch only if it is still as last seen. `expectHead` is
+   * the last commit of the pushed branch.
    *
    * - 404: no such repository or branch
-   * - 409: no branch is checked out, the branch is not at `expectHead` (`sha` is its commit now), another write holds the repository for 60 s, or a lock file of git is in the way
-   *   for 10 s (`lock`)
+   * - 409: no branch is checked out, the branch is not at `expectHead` (`sha` is its commit now), another write holds
+   *   the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
    * - 422: the address of the remote or the git folder cannot be used
    */
   'POST /git/{repo}/push'(
@@ -125,7 +125,8 @@ export interface RemoteCalls {
    * With `sha`, only while that is its commit, as `GET /git/{repo}/branches` lists it.
    *
    * - 404: no such repository, tag or remote
-   * - 409: the tag is not at `sha` (`sha` is its commit now), another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
+   * - 409: the tag is not at `sha` (`sha` is its commit now), another write holds the repository for 60 s, or a lock
+   *   file of git is in the way for 10 s (`lock`)
    * - 422: the address of the remote or the git folder cannot be used
    */
   'POST /git/{repo}/tag/push'(input: { repo: GitRepoName; name: RefName; remote: RemoteName; sha?: Sha }): GitResult
@@ -136,7 +137,8 @@ export interface RemoteCalls {
    * With `sha`, only while that is its commit.
    *
    * - 404: no such repository, tag or remote
-   * - 409: the tag is not at `sha` (`sha` is its commit now), another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
+   * - 409: the tag is not at `sha` (`sha` is its commit now), another write holds the repository for 60 s, or a lock
+   *   file of git is in the way for 10 s (`lock`)
    * - 422: the address of the remote or the git folder cannot be used
    */
   'POST /git/{repo}/tag/delete'(input: { repo: GitRepoName; name: RefName; remote?: RemoteName; sha?: Sha }): DeletedTag
@@ -166,8 +168,9 @@ export interface RemoteCalls {
    * `baseHash` the file, as for `PUT /workspace/file`.
    *
    * - 404: no such repository, or closed
-   * - 409: an operation is in progress, HEAD is not `expectHead`, the file is not that of `baseHash` (`hash`), the path is a folder or belongs to git, another write holds the repository for
-   *   60 s, or a lock file of git is in the way for 10 s (`lock`)
+   * - 409: an operation is in progress, HEAD is not `expectHead`, the file is not that of `baseHash` (`hash`), the path
+   *   is a folder or belongs to git, another write holds the repository for 60 s, or a lock file of git is in the way
+   *   for 10 s (`lock`)
    * - 413: more than 1 MiB, or the disk is full
    * - 422: the address of the remote or the git folder cannot be used
    * - 503: the group workspace is not served
