@@ -18,13 +18,15 @@ const TOGETHER_IN_BROWSER = 4
 
 /** These measure or fill their process, or take long enough that loading the program does not matter. */
 const ALONE = new RegExp(
-  String.raw`^dist/test/(?:[^/]+\.test\.js$|(?:attack|clients|crash|programs|shipped)/`
+  String.raw`^dist/test/(?:[^/]+\.test\.js$|(?:attack|clients|crash|museum|programs|shipped)/`
     + String.raw`|plugins/(?:console/budgets|.*/terminals-capture)\.)`,
 )
 
 /** The longest begin first, so that nothing long is left for the end. */
-const LONG =
-  /^dist\/test\/(?:apart|bench|shipped\/shipped|crash\/(?:failpoints\/.*|random.*|access|turns|extensions))\.test\.js$/
+const LONG = new RegExp(
+  String.raw`^dist/test/(?:apart|bench|museum/museum|shipped/shipped`
+    + String.raw`|crash/(?:failpoints/.*|random.*|access|turns|extensions))\.test\.js$`,
+)
 
 const args = process.argv.slice(2)
 const words = args.filter(arg => !arg.startsWith('-'))

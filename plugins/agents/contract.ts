@@ -97,8 +97,8 @@ export interface Agents {
    *
    * - 400: a path leads out of the repository or is named twice
    * - 404: no such conversation
-   * - 409: the agent is writing, the main checkout is in a merge or rebase, a branch or file moved meanwhile, or the
-   *   work is not what `expect` names; nothing was written
+   * - 409: the agent is writing, the main checkout is in a merge or rebase, a submodule with work is not checked out, a
+   *   branch or file moved meanwhile, or the work is not what `expect` names; nothing was written there
    * - 422: the conversation works in the shared tree, or a choice names a path that is not outstanding or cannot take
    *   this version
    * - 424: git failed, or the workspace cannot be written; the message says how

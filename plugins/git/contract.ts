@@ -24,10 +24,10 @@ export type * from './stash/contract.js'
 /** The calls for other groups. */
 export interface GitServices {
   /**
-   * Holds a repository while the stream is open, by its id or by the git dir that its worktrees share; its one event
-   * says that it is held. Refused with 409 after 60 s.
+   * Holds repositories while the stream is open, by their ids or one by the git dir that its worktrees share; its one
+   * event says that they are held. Refused with 409 after 60 s.
    */
-  'git.lock'(input: { repo?: string; common?: string; by: string }): Stream<{ held: true }>
+  'git.lock'(input: { repo?: string; repos?: string[]; common?: string; by: string }): Stream<{ held: true }>
 }
 
 /** The repositories of the workspace. */

@@ -12,20 +12,15 @@ export const holdingAll = async <T>(
 ): Promise<T> => {
   if (!(await host.serves('git.lock'))) return step()
   const ended = new AbortController()
-  const held: AsyncIterator<unknown>[] = []
+  const order = { repos: [...scopes], by: `${what} by ${caller.actor}` }
+  const lock = await host.call('git.lock', order, { signal: AbortSignal.any([signal, ended.signal]) })
+  const events = lock[Symbol.asyncIterator]()
   try {
-    // In one order, so that two that want the same repositories do not wait for each other.
-    for (const repo of scopes.toSorted()) {
-      const by = `${what} by ${caller.actor}`
-      const lock = await host.call('git.lock', { repo, by }, { signal: AbortSignal.any([signal, ended.signal]) })
-      const events = lock[Symbol.asyncIterator]()
-      held.push(events)
-      await events.next()
-    }
+    await events.next()
     return await step()
   } finally {
     ended.abort()
-    for (const events of held) await events.return?.()
+    await events.return?.()
   }
 }
 

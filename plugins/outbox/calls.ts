@@ -8,7 +8,7 @@ import { publicAddress } from '../../sdk/node/pages/public-address.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { OutboxCalls, PublishedEntry } from './contract.js'
 import { OutboxListing, outboxUrl, urlBelow } from './listing.js'
-import { filesDigest, type Outbox, type Publication } from './outbox.js'
+import { publicationDigestOf, type Outbox, type Publication } from './outbox.js'
 import { OUTBOX } from './public-folder.js'
 import type { OutboxServing } from './serving.js'
 import { entryBytes, type StoredEntry } from './stored-entry.js'
@@ -43,7 +43,7 @@ export const outboxCalls = ({ host, outbox, verdicts, serving, published }: Outb
   /** What would be published. */
   const checked = async (publication: Publication, context: Context): Promise<PublishedEntry> => {
     const copy = await outbox.check(publication, AbortSignal.any([context.signal, host.signal]))
-    return { path: publication.as, digest: filesDigest(copy), blocked: copy.blocked, ...countedIn(copy.files) }
+    return { path: publication.as, digest: publicationDigestOf(copy), blocked: copy.blocked, ...countedIn(copy.files) }
   }
 
   const publish = async (publication: Publication, context: Context): Promise<PublishedEntry> => {
@@ -69,7 +69,7 @@ export const outboxCalls = ({ host, outbox, verdicts, serving, published }: Outb
       ...(url !== undefined && { url }),
       ...countedIn(entry.files),
       blocked: copy.blocked,
-      digest: filesDigest(copy),
+      digest: publicationDigestOf(copy),
     }
   }
 

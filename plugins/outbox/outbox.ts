@@ -38,7 +38,7 @@ export interface Publication {
 }
 
 /** What names the files of a copy byte for byte, whatever they are published as. */
-export const filesDigest = ({ files }: Pick<StagedCopy, 'files'>): string => {
+export const publicationDigestOf = ({ files }: Pick<StagedCopy, 'files'>): string => {
   const of = files.map(({ path, size, sha256 }) => [path.split('/').slice(1), size, sha256])
   return createHash('sha256').update(JSON.stringify(of)).digest('hex')
 }
@@ -270,7 +270,7 @@ export class Outbox {
 
 /** Refuses files that are not those that somebody looked at. */
 const assertSeen = (path: string, copy: StagedCopy, expect: string | undefined): void => {
-  const digest = expect === undefined ? undefined : filesDigest(copy)
+  const digest = expect === undefined ? undefined : publicationDigestOf(copy)
   if (digest === expect) return
   const bytes = copy.files.reduce((sum, { size }) => sum + size, 0)
   refuse('conflict', `${shownPath(path)} is not what was seen: check it again, then publish it`, {

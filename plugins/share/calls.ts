@@ -6,7 +6,7 @@ import { publicAddress } from '../../sdk/node/pages/public-address.js'
 import { servedPublicFile } from '../../sdk/node/pages/served-file.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { ShareCalls, SharedConversation, SharePageBytes } from './contract.js'
-import { pageDigest, snapshotOf, type PageSnapshot, type SnapshotAsked } from './page/snapshot.js'
+import { pageDigestOf, snapshotOf, type PageSnapshot, type SnapshotAsked } from './page/snapshot.js'
 import { newShareId, type Shares, type StoredShare } from './shares.js'
 
 const REQUESTS = 300
@@ -38,7 +38,7 @@ export const shareCalls = ({ host, shares, secrets, published }: ShareCallDeps):
 
   /** Refuses a page that is not the one that somebody looked at. */
   const assertSeen = (snapshot: PageSnapshot, expect: string | undefined, about: string) => {
-    const digest = expect === undefined ? undefined : pageDigest(snapshot)
+    const digest = expect === undefined ? undefined : pageDigestOf(snapshot)
     if (digest === expect) return
     refuse('conflict', `the page of ${about} is not what was seen: preview it again, then share it`, {
       fields: { digest, messages: snapshot.messages },
@@ -95,7 +95,7 @@ export const shareCalls = ({ host, shares, secrets, published }: ShareCallDeps):
         // The cut may be within a character.
         html: cut ? html.toString('utf8', 0, MOST_PREVIEW - 4).replace(/\ufffd+$/, '') : html.toString(),
         truncated: cut,
-        digest: pageDigest({ html, pictures }),
+        digest: pageDigestOf({ html, pictures }),
       }
     },
     'POST /share': async ({ expiresAt, expect, ...asked }, context) => {

@@ -25,6 +25,8 @@ export interface CopyRepo {
   base: string
   /** Pinned by `worktreeBase`: never rebased onto the main line. */
   pinned?: true
+  /** The git dir of a submodule that the workspace has not checked out, as a path from its root. */
+  module?: string
   landedTip?: string
   landedHead?: string
   landedAt?: Millis

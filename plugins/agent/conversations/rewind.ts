@@ -107,7 +107,7 @@ const anchorAt = async (
   conversation: Conversation,
   index: number,
 ): Promise<Anchor> => {
-  const { id, branch, repos } = conversation
+  const { id, branch } = conversation
   const row = await transcripts.row(id, index)
   const total = await transcripts.count(id)
   if (row && row.role !== 'user')
@@ -125,10 +125,10 @@ const anchorAt = async (
             + 'this sandbox does not keep',
     )
   }
-  const folders = new Map((await copies.resolve(id, repos)).map(({ repo, main }) => [repo, main]))
+  const folders = new Map((await copies.repositories()).map(({ repo, dir }) => [repo, dir]))
   for (const { repo, tip } of mine.repos) {
-    const main = folders.get(repo)
-    if (!main || (await commitIn(main, tip)) === undefined)
+    const dir = folders.get(repo)
+    if (!dir || (await commitIn(dir, tip)) === undefined)
       refuse(
         'conflict',
         `the message at ${index} has a saved state whose commit ${tip.slice(0, 12)} of ${repo} is gone`,

@@ -26,7 +26,8 @@ export const copyCalls = (
   'checkouts.commitRest': async ({ id }) => {
     const { branch, repos } = conversations.get(id)
     if (!branch) return { tips: [], repos: [] }
-    const tips = await copies.commitRest(id, repos)
+    const all = await copies.commitRest(id, repos)
+    const tips = all.map(({ apart: _, ...tip }) => tip)
     return { tips, repos: await copies.resolve(id, conversations.get(id).repos), branch }
   },
   'checkouts.sync': async ({ id }) => {

@@ -5,7 +5,7 @@ import type { BaseCommit } from '../turn/input.js'
 
 /** Where one repository of a private copy is on this machine. */
 export interface CheckoutRepo extends CopyRepo {
-  /** The main checkout; absent: it is gone. */
+  /** The main checkout, or the place of a submodule that is not checked out; absent: it is gone. */
   main?: string
   /** The copy's working tree; absent: retired. */
   copy?: string

@@ -7,6 +7,7 @@ import { everyGitdir } from '../../../sdk/node/wall/gitdir.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { CheckoutRepo, CopyRepo, CopyStart, TreeContent } from '../contract.js'
 import { dependenciesOf, mountable, share } from './dependencies.js'
+import { filesAt } from './apart.js'
 import { RepositoryScan } from '../../../sdk/node/repositories/repository-scan.js'
 import { freeBranch } from './branch-name.js'
 import { Branches } from './branches.js'
@@ -82,6 +83,12 @@ export class Copies {
           made.repos.map(({ repo }) => pathOf(repo)),
         )
       : []
+  }
+
+  /** The files of a copy that are not committed because of where they lie, by what its tips say. */
+  async apart(id: string, tips: readonly Tip[]): Promise<string[]> {
+    const each = tips.map(({ repo, apart = [] }) => filesAt(this.dir(id), { repo }, apart))
+    return (await Promise.all(each)).flat()
   }
 
   /** How many files at or below a path of a copy are uncommitted; those outside its repositories are not counted. */
@@ -168,7 +175,10 @@ export class Copies {
       repos.map(async repo => {
         const main = join(this.#options.workspace, pathOf(repo.repo))
         const copy = join(dir, pathOf(repo.repo))
-        const [hasMain, hasCopy] = await Promise.all([exists(join(main, '.git')), exists(join(copy, '.git'))])
+        const [hasMain, hasCopy] = await Promise.all([
+          exists(repo.module === undefined ? join(main, '.git') : join(this.#options.workspace, repo.module)),
+          exists(join(copy, '.git')),
+        ])
         const gitdir = hasCopy ? made?.repos.find(each => each.repo === repo.repo)?.gitdir : undefined
         const tip = left.get(repo.repo)
         return {
@@ -366,11 +376,12 @@ export class Copies {
         await this.#store.add(made, id, source, { name: branch, own: await this.#branches.own(id, source.repo) })
     made.shown = await share(this.dir(id), await shared)
     await this.#store.finish(id, made)
-    const repos = sources.map(({ repo, head }) => {
+    const repos = sources.map(({ repo, head, module }) => {
       const { base = head, pinned } = starts.find(start => start.repo === repo) ?? {}
-      return { repo, base, ...(pinned && { pinned }) }
+      return { repo, base, ...(pinned && { pinned }), ...(module !== undefined && { module }) }
     })
-    return { repos, branch, checkpoint: checkpointOf(sources.map(({ repo, head }) => ({ repo, tip: head }))) }
+    const checkpoint = checkpointOf(sources.map(({ repo, head }) => ({ repo, tip: head })))
+    return { repos, branch, checkpoint, unfiltered: unfilteredIn(made) }
   }
 
   /**
@@ -406,13 +417,15 @@ export class Copies {
       const own = await this.#branches.own(id, source.repo)
       const kept = await this.#store.add(made, id, source, { name: branch, own, rebuild: true })
       repos.push(
-        kept ? { ...known.find(({ repo }) => repo === source.repo)! } : { repo: source.repo, base: source.head },
+        kept
+          ? { ...known.find(({ repo }) => repo === source.repo)! }
+          : { repo: source.repo, base: source.head, ...(source.module !== undefined && { module: source.module }) },
       )
     }
     made.shown = await share(this.dir(id), await dependenciesOf(this.#scan, sources, seen))
     await this.#branches.begin(id, await branchHeads(made, id), branch)
     await this.#store.finish(id, made)
-    return { repos, branch }
+    return { repos, branch, unfiltered: unfilteredIn(made) }
   }
 
   /** Removes whatever is in the place of a copy. */
@@ -425,6 +438,10 @@ export class Copies {
     await mkdir(dirname(this.dir(id)), { recursive: true, mode: 0o700 })
   }
 }
+
+/** The filters that could not run in a copy, by repository. */
+const unfilteredIn = ({ repos }: CopyRecord): { repo: string; filters: readonly string[] }[] =>
+  repos.flatMap(({ repo, unfiltered: filters }) => (filters ? [{ repo, filters }] : []))
 
 /** A lock file, which a killed git leaves where it was writing. */
 const isLock = (name: string): boolean => name.endsWith('.lock')

@@ -19,6 +19,8 @@ export interface Tip {
   readonly large?: LargeFile[]
   /** A sentence that says why it was not imported. */
   readonly out?: string
+  /** Paths whose files are not committed: git cannot add them, or they are of a repository that is not in the copy. */
+  readonly apart?: string[]
 }
 
 /** A state of a copy that can be restored. */
@@ -33,6 +35,8 @@ export interface Opened {
   readonly branch: string
   /** Its checkpoint if it is new: nothing in it is uncommitted. */
   readonly checkpoint?: Checkpoint
+  /** The filters of a new copy that could not run, by repository. */
+  readonly unfiltered?: readonly { readonly repo: string; readonly filters: readonly string[] }[]
 }
 
 /** The checkpoint with these commits. */

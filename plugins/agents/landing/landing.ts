@@ -4,7 +4,7 @@ import type { ScratchRepo } from '../work/scratch-repo.js'
 import type { ScratchRepos } from '../work/scratch-repos.js'
 import { conflictOf } from '../work/changes.js'
 import type { LandMode } from '../contract.js'
-import { operationIn, type Refs } from '../work/git-folders.js'
+import { gitFolders, operationIn, type Refs } from '../work/git-folders.js'
 import { applyLanding } from './apply.js'
 import type { Choose } from './choices.js'
 import { planLanding, type Plan } from './plan.js'
@@ -100,6 +100,13 @@ export const checkFree = ({ repo }: CheckoutRepo, folders: Repository['folders']
     )
 }
 
+const refuseAbsent = ({ repo }: CheckoutRepo): never =>
+  refuse(
+    'conflict',
+    `the submodule ${repo} is not checked out in the workspace, so its work has no place to land: check it out `
+      + `(git submodule update --init -- ${repo}), then land again`,
+  )
+
 /**
  * Lands the outstanding work of one repository under its lock: all of it or nothing.
  *
@@ -133,6 +140,7 @@ export const landRepo = async (
       checkFree(checkout, here.folders)
       if (tip === base && landedTip === undefined) return undefined
       if (span === 'outstanding' && tip === landedTip && left.length === 0) return undefined
+      if (!gitFolders(here.main)) return refuseAbsent(checkout)
       return deps.scratchRepos.with(here, scratch => land(deps, order, scratch, here), signal)
     },
     signal,

@@ -10,7 +10,7 @@ import { placesOfConversation, type ConversationPlace } from '../../../sdk/node/
 import { WorkspacePaths } from '../../../sdk/node/files/workspace-paths.js'
 import type { CheckoutRepo, ConversationState, CopyRepo, HeldConversation, LandConflict } from '../../agent/contract.js'
 import type { ExpectedTips, LandChoice, LandMode, LandOutcome, LandPath, LandResult, RepoPaths } from '../contract.js'
-import { gitFolders } from '../work/git-folders.js'
+import { gitFoldersOf, gitFolders } from '../work/git-folders.js'
 import { endLanding } from '../landing/apply.js'
 import { wishesOf, type Wishes } from '../landing/choices.js'
 import type { Plan } from '../landing/plan.js'
@@ -343,11 +343,11 @@ export class Fleet {
 
   /** The tip at the start of the call; refuses a copy on another branch, whose work a landing would not find. */
   #startTip(
-    { repo, main, base, tip: left }: CheckoutRepo,
+    { repo, main, base, tip: left, module }: CheckoutRepo,
     branch: string,
     committed: string | undefined,
   ): string | undefined {
-    const folders = main === undefined ? undefined : gitFolders(main)
+    const folders = gitFoldersOf({ repo, ...(module !== undefined && { module }) }, main)
     if (!folders) return base
     const tip = tipOf(this.#deps.refs, folders, branch)
     if (tip !== undefined && left !== undefined && tip !== left) {

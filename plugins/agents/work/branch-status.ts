@@ -7,7 +7,7 @@ import { totalsOf } from './changes.js'
 import type { ScratchRepo } from './scratch-repo.js'
 import type { DiffTotals, LandedPresence } from '../contract.js'
 import { stampOf } from '../landing/folder.js'
-import { gitFolders, type GitFolders, type Head, type Refs } from './git-folders.js'
+import { gitFoldersOf, type GitFolders, type Head, type Refs } from './git-folders.js'
 import { headMove } from '../landing/head-move.js'
 import { hashing, KnownStatuses, NOWHERE, pathsOf, type KnownStatus } from './known-statuses.js'
 import { planLanding } from '../landing/plan.js'
@@ -284,7 +284,7 @@ export class Round {
     const { refs, workspace } = this.#deps
     const main = folderOfRepository(workspace, repo.repo)
     if (!this.#mains.has(main)) {
-      const folders = gitFolders(main)
+      const folders = gitFoldersOf(repo, main)
       this.#mains.set(main, folders && { folders, head: refs.head(folders) })
     }
     const seen = this.#mains.get(main)

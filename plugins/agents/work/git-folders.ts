@@ -31,6 +31,21 @@ export const gitFolders = (checkout: string): GitFolders | undefined => {
   return { git, common: shared ? resolve(git, shared) : git }
 }
 
+/**
+ * The git dirs of a repository of a conversation.
+ *
+ * @param module The git dir of a submodule that may not be checked out, as a path from the workspace root.
+ */
+export const gitFoldersOf = (
+  { repo, module }: { readonly repo: string; readonly module?: string },
+  main: string | undefined,
+): GitFolders | undefined => {
+  const found = main === undefined ? undefined : gitFolders(main)
+  if (found || main === undefined || module === undefined) return found
+  const git = join(main, ...repo.split('/').map(() => '..'), module)
+  return statSync(join(git, 'HEAD'), { throwIfNoEntry: false }) ? { git, common: git } : undefined
+}
+
 interface Packed {
   readonly stamp: string
   readonly refs: ReadonlyMap<string, string>

@@ -1,6 +1,6 @@
 import type { CheckoutRepo } from '../../agent/contract.js'
 import { parkedRef } from '../../../sdk/node/repositories/parked-ref.js'
-import { gitFolders, type GitFolders, type Head, type Refs } from './git-folders.js'
+import { gitFoldersOf, type GitFolders, type Head, type Refs } from './git-folders.js'
 
 /** The current state of one repository of a conversation: its git dirs, main's HEAD and the branch's tip. */
 export interface Repository {
@@ -27,7 +27,7 @@ export const takenOver = ({ gitdir: _own, ...checkout }: CheckoutRepo): Checkout
 /** Reads the state of a repository; undefined if its main checkout or the branch does not exist. */
 export const lookAt = (refs: Refs, checkout: CheckoutRepo, branch: string, tip?: string): Repository | undefined => {
   const { main, gitdir } = checkout
-  const folders = main === undefined ? undefined : gitFolders(main)
+  const folders = gitFoldersOf(checkout, main)
   if (main === undefined || !folders) return undefined
   const commit =
     tip ?? (gitdir === undefined ? undefined : ownTip(refs, gitdir, branch)) ?? tipOf(refs, folders, branch)

@@ -33,7 +33,7 @@ export interface PageSnapshot {
 }
 
 /** What names a page and its pictures byte for byte. */
-export const pageDigest = ({ html, pictures }: Pick<PageSnapshot, 'html' | 'pictures'>): string => {
+export const pageDigestOf = ({ html, pictures }: Pick<PageSnapshot, 'html' | 'pictures'>): string => {
   const digest = createHash('sha256')
   const add = (name: string, bytes: Buffer) => void digest.update(`${name}\0${bytes.length}\0`).update(bytes)
   add('', html)

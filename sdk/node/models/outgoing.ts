@@ -2,7 +2,8 @@ import { request as plainRequest, type IncomingHttpHeaders, type IncomingMessage
 import { request as secureRequest } from 'node:https'
 import type { TLSSocket } from 'node:tls'
 import { Refusal } from '../../refusal.js'
-import { askableLookup } from '../network/askable.js'
+import { askableWay, type AskableWay } from '../network/askable.js'
+import { proxyRefusal } from '../network/upstream.js'
 
 /** A request to a server outside the daemon. */
 export interface OutgoingRequest {
@@ -110,23 +111,32 @@ const send = async (
   signal: AbortSignal,
   forBody: AbortSignal,
 ): Promise<IncomingMessage> => {
-  const lookup = await askableLookup(url, signal).catch((error: NodeJS.ErrnoException) => {
-    signal.throwIfAborted()
-    throw failureOfConnection(url, error)
+  const way = await askableWay(url, false, signal).catch((error: unknown) => {
+    throw signal.aborted ? error : failureOfConnection(url, error as NodeJS.ErrnoException)
   })
-  return new Promise((resolve, reject) => {
+  return sendBy(way, url, asked, signal, forBody)
+}
+
+const sendBy = (
+  { options: through, proxy }: AskableWay,
+  url: URL,
+  asked: OutgoingRequest,
+  signal: AbortSignal,
+  forBody: AbortSignal,
+): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
     const text = asked.body === undefined ? undefined : JSON.stringify(asked.body)
     const near = isLoopbackHostname(url.hostname)
     const options = {
+      ...through,
       method: asked.method ?? 'GET',
       headers: {
         accept: '*/*',
         'user-agent': 'sandbox',
         ...(text !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
         ...asked.headers,
+        ...through.headers,
       },
-      agent: false as const,
-      lookup,
       rejectUnauthorized: !near,
     }
     const request = url.protocol === 'https:' ? secureRequest(url, options) : plainRequest(url, options)
@@ -143,11 +153,13 @@ const send = async (
       const end = () => answer.destroy(new Error('aborted'))
       forBody.addEventListener('abort', end, { once: true })
       answer.once('close', () => forBody.removeEventListener('abort', end))
-      resolve(answer)
+      const refused = proxy && url.protocol === 'http:' ? proxyRefusal(proxy, answer.statusCode ?? 0) : undefined
+      if (!refused) return resolve(answer)
+      answer.destroy()
+      reject(failureOfConnection(url, refused))
     })
     request.end(text)
   })
-}
 
 /** Accepts a self-signed certificate of a loopback server; any other certificate error ends the connection. */
 const refuseForged = (socket: TLSSocket): void => {
@@ -158,8 +170,8 @@ const refuseForged = (socket: TLSSocket): void => {
 }
 
 const failureOfConnection = (url: URL, error: NodeJS.ErrnoException): Unanswered => {
-  if (error instanceof Refusal) return new Unanswered('unreachable', error.message, error)
   const code = error.code ?? ''
+  if (error instanceof Refusal) return new Unanswered('unreachable', error.message, error)
   if (UNKNOWN.has(code))
     return new Unanswered('unknown-host', `no address is known for ${url.hostname}: check its spelling`, error)
   if (/CERT|SIGNED|UNABLE_TO|ALTNAME|ERR_SSL|EPROTO/.test(code)) {

@@ -1,16 +1,32 @@
+import type { Agent } from 'node:http'
 import type { LookupFunction } from 'node:net'
-import { addressesOf } from './outbound.js'
+import { wayTo } from './outbound.js'
 import { ownListeners } from './own-listeners.js'
+import { upstreamOptions, type UpstreamProxy } from './upstream.js'
+
+/** How a request to a server that a person named is sent. */
+export interface AskableWay {
+  readonly options: {
+    readonly agent: Agent | false
+    readonly lookup: LookupFunction
+    readonly path?: string
+    readonly headers: { readonly [name: string]: string }
+  }
+  /** The proxy of the deployment that takes it; left out: it is sent to the server itself. */
+  readonly proxy?: UpstreamProxy
+}
 
 /**
- * Looks up a server that a person named, at each connection anew, for a request that goes to what was checked: it may
- * be anywhere near, but neither this daemon, whatever it listens on by now, nor where a machine is told its own
- * secrets.
+ * The way to a server that a person named, at each connection anew: it may be anywhere near, but neither this daemon,
+ * whatever it listens on by now, nor where a machine is told its own secrets. A request goes to what was checked.
  *
- * Throws a `Refusal` for another server, and the error of the lookup for a name that nobody knows.
+ * @throws A `Refusal` where it must not be asked, and the error of the lookup for a name that nobody knows.
  */
-export const askableLookup = async (url: URL, signal: AbortSignal): Promise<LookupFunction> => {
-  const addresses = await addressesOf(url, { near: true, listeners: ownListeners() }, signal)
-  return (_, { all }, found) =>
-    all ? found(null, addresses) : found(null, addresses[0]!.address, addresses[0]!.family)
+export const askableWay = async (url: URL, agent: Agent | false, signal: AbortSignal): Promise<AskableWay> => {
+  const { addresses, proxy } = await wayTo(url, { near: true, listeners: ownListeners() }, signal)
+  const lookup: LookupFunction = (_, { all }, found) =>
+    all ? found(null, [...addresses]) : found(null, addresses[0]!.address, addresses[0]!.family)
+  return proxy
+    ? { options: { lookup, ...upstreamOptions(url, proxy, agent ? 'kept' : 'once') }, proxy }
+    : { options: { agent, lookup, headers: {} } }
 }

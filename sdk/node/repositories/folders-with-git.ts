@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { submoduleCheckouts } from './submodules.js'
 
 /** Names of folders that package managers fill. */
 export const DEPENDENCY_FOLDERS: ReadonlySet<string> = new Set(['node_modules', '.venv', 'vendor'])
@@ -31,15 +32,20 @@ export const MOST_SEARCHED = 50_000
 export async function* foldersWithGit(workspace: string, deepest = SEARCH_DEPTH): AsyncGenerator<string> {
   let level = ['']
   let searched = 0
+  const found: string[] = []
   for (let depth = 0; depth <= deepest && level.length; depth++) {
     const next: string[] = []
     for (const path of level) {
-      if (++searched > MOST_SEARCHED) return
+      if (++searched > MOST_SEARCHED) break
       const entries = await readdir(join(workspace, path), { withFileTypes: true }).catch(() => [])
-      if (entries.some(entry => entry.name === '.git' && !entry.isSymbolicLink())) yield path
+      if (entries.some(entry => entry.name === '.git' && !entry.isSymbolicLink())) {
+        found.push(path)
+        yield path
+      }
       for (const entry of entries)
         if (entry.isDirectory() && !NOT_SEARCHED.has(entry.name)) next.push(path ? `${path}/${entry.name}` : entry.name)
     }
-    level = next
+    level = searched > MOST_SEARCHED ? [] : next
   }
+  yield* await submoduleCheckouts(workspace, found)
 }

@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { MOST_SEARCHED, SEARCH_DEPTH } from './folders-with-git.js'
+import { submoduleCheckouts } from './submodules.js'
 import { knownFolder, type ReadFolder } from './read-folder.js'
 
 const BATCH = 200
@@ -32,6 +33,6 @@ export class FoldersWithGit {
       level = next
     }
     this.#known = now
-    return found
+    return [...found, ...(await submoduleCheckouts(this.#workspace, found))]
   }
 }

@@ -1,13 +1,15 @@
 /** A repository of the workspace: `root`, or its path from the workspace root. */
 export interface MainRepository {
   readonly repo: string
-  /** The main checkout. */
+  /** The main checkout; of a submodule that is not checked out its git dir. */
   readonly dir: string
   /** The real paths of its git dir, and of the one that its worktrees share. */
   readonly gitdir: string
   readonly common: string
-  /** The commit that is checked out. */
+  /** The commit that is checked out; of a submodule that is not the one that its parent has recorded. */
   readonly head: string
+  /** Only of a submodule that is not checked out: its git dir, as a path from the workspace root. */
+  readonly module?: string
 }
 
 /** A workspace path relative to a repository; undefined if it is not below it. */

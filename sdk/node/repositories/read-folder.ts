@@ -1,5 +1,6 @@
-import { lstatSync, readdirSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { DEPENDENCY_FOLDERS, NOT_SEARCHED } from './folders-with-git.js'
+import { stateStamp } from './state-stamp.js'
 
 /** A cached folder of the workspace; valid while its stamp is unchanged. */
 export interface ReadFolder {
@@ -9,22 +10,7 @@ export interface ReadFolder {
   readonly named: readonly string[]
 }
 
-/** A more recent change may be followed by one with the same timestamp; the resolution depends on the file system. */
-const FINE_MS = 100
-const COARSE_MS = 2_000
-
 const EMPTY: ReadFolder = { stamp: '', git: false, inner: [], named: [] }
-
-/** The state of a file or folder; `racy`: a later change may leave it the same. Undefined: nothing is there. */
-export const stateStamp = (path: string): { stamp: string; racy: boolean } | undefined => {
-  try {
-    const { dev, ino, ctimeNs } = lstatSync(path, { bigint: true })
-    const age = Date.now() - Number(ctimeNs / 1_000_000n)
-    return { stamp: `${dev} ${ino} ${ctimeNs}`, racy: age < (ctimeNs % 1_000_000n === 0n ? COARSE_MS : FINE_MS) }
-  } catch {
-    return undefined
-  }
-}
 
 const readFolder = (path: string, stamp: string): ReadFolder => {
   const found = { stamp, git: false, inner: [] as string[], named: [] as string[] }

@@ -5,9 +5,11 @@ import { git, GitFailure } from '../programs/git.js'
 import { readPlain } from '../files/files.js'
 import { contains } from '../files/paths.js'
 import { gitdirsIn } from '../wall/gitdir.js'
-import { knownFolder, stateStamp, type ReadFolder } from './read-folder.js'
+import { knownFolder, type ReadFolder } from './read-folder.js'
+import { stateStamp } from './state-stamp.js'
 import { DEPENDENCY_FOLDERS, SEARCH_DEPTH } from './folders-with-git.js'
 import { below, pathOf, type MainRepository } from './main-repository.js'
+import { absentSubmodules, submoduleCheckouts } from './submodules.js'
 
 /** The workspace and the daemon's data folder. */
 export interface WorkspaceFolders {
@@ -123,7 +125,9 @@ export class RepositoryScan {
   /** The repositories of the workspace. */
   async now(): Promise<FoundRepositories> {
     const { gits, named } = await this.#walk()
-    const asked = await Promise.all(gits.map(path => this.#ask(path || 'root')))
+    const modules = await submoduleCheckouts(this.#where.workspace, gits)
+    const all = [...gits, ...modules].slice(0, MAX_REPOSITORIES)
+    const asked = await Promise.all(all.map(path => this.#ask(path || 'root')))
     this.#asked = new Map(asked.flatMap(found => (found ? [[found.repository.repo, found]] : [])))
     const commons = new Set<string>()
     const repositories = asked.flatMap(found => {
@@ -131,6 +135,11 @@ export class RepositoryScan {
       commons.add(found.repository.common)
       return [found.repository]
     })
+    for (const absent of await absentSubmodules(this.#where.workspace, repositories)) {
+      if (commons.has(absent.common) || repositories.length >= MAX_REPOSITORIES) continue
+      commons.add(absent.common)
+      repositories.push(absent)
+    }
     this.#last = repositories
     return { repositories, named }
   }
@@ -139,7 +148,9 @@ export class RepositoryScan {
   async at(repo: string): Promise<MainRepository | undefined> {
     const found = await this.#ask(repo)
     if (found) this.#asked.set(repo, found)
-    return found?.repository
+    if (found || repo === 'root') return found?.repository
+    const { repositories } = await this.now()
+    return repositories.find(each => each.repo === repo)
   }
 
   /** Asks git only if the files changed since its last answer. */
@@ -161,7 +172,8 @@ export class RepositoryScan {
 
   /** The untracked dependency folders of a main checkout, as paths from its root. */
   async dependencies(repository: MainRepository, { repositories, named }: FoundRepositories): Promise<string[]> {
-    const { dir, repo, common } = repository
+    const { dir, repo, common, module } = repository
+    if (module !== undefined) return []
     const known = this.#ignored.get(common)
     if (!known) return this.study(repository)
     const others = repositories
@@ -183,7 +195,8 @@ export class RepositoryScan {
   }
 
   /** Asks git about all folders of a main checkout: exact, but slow for a large one. */
-  async study({ dir, common }: MainRepository): Promise<string[]> {
+  async study({ dir, common, module }: MainRepository): Promise<string[]> {
+    if (module !== undefined) return []
     const folders = await ignoredFolders(dir, [])
     const dependencies = await this.#real(
       dir,

@@ -1,11 +1,11 @@
 import { Agent as PlainAgent, request as plainRequest, type IncomingMessage } from 'node:http'
 import { Agent as SecureAgent, request as secureRequest } from 'node:https'
-import type { LookupFunction } from 'node:net'
 import { pipeline, type Readable, type Transform } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
-import { askableLookup } from '../../../../sdk/node/network/askable.js'
-import { SENTENCES } from '../../../../sdk/node/network/outbound.js'
+import { askableWay, type AskableWay } from '../../../../sdk/node/network/askable.js'
+import { SENTENCES } from '../../../../sdk/node/network/failure-words.js'
+import { proxyRefusal } from '../../../../sdk/node/network/upstream.js'
 import { faultOf, lost, refusalWords, ServerFault, withoutSecrets } from './faults.js'
 import { ignored, Refusal } from '../../../../sdk/index.js'
 
@@ -134,21 +134,23 @@ const failureOf = (error: NodeJS.ErrnoException): ServerFault => {
   return error instanceof ServerFault ? error : lost(SENTENCES[code] ?? (code || message))
 }
 
-const once = async (url: URL, { headers, body, signal, limits }: Sending): Promise<Sent> => {
-  let lookup: LookupFunction
+const once = async (url: URL, sending: Sending): Promise<Sent> => {
+  const agent = agents[url.protocol === 'https:' ? 'https:' : 'http:']
   try {
-    lookup = await askableLookup(url, signal)
+    return await onceBy(await askableWay(url, agent, sending.signal), url, sending)
   } catch (error) {
     return { error: failureOf(error as Error) }
   }
-  return new Promise(resolve => {
+}
+
+const onceBy = ({ options, proxy }: AskableWay, url: URL, { headers, body, signal, limits }: Sending): Promise<Sent> =>
+  new Promise(resolve => {
     const secure = url.protocol === 'https:'
     const request = (secure ? secureRequest : plainRequest)(url, {
+      ...options,
       method: 'POST',
-      headers,
+      headers: { ...headers, ...options.headers },
       signal,
-      lookup,
-      agent: agents[secure ? 'https:' : 'http:'],
     })
     const quiet = setTimeout(() => request.destroy(silent(limits)), limits.silenceMs)
     request.on('error', (error: NodeJS.ErrnoException) => {
@@ -158,11 +160,13 @@ const once = async (url: URL, { headers, body, signal, limits }: Sending): Promi
     })
     request.on('response', answer => {
       clearTimeout(quiet)
-      resolve({ answer })
+      const refused = proxy && !secure ? proxyRefusal(proxy, answer.statusCode ?? 0) : undefined
+      if (!refused) return resolve({ answer })
+      answer.destroy()
+      resolve({ error: new ServerFault(refused.message) })
     })
     request.end(body)
   })
-}
 
 const silent = ({ silenceMs }: AnswerLimits): ServerFault =>
   new ServerFault(

@@ -8,12 +8,25 @@ import type { TurnNetwork } from './networks.js'
 export const uncommittedNotice = ({ message }: GitFailure): string =>
   `what the turn left could not be committed (${message.slice(0, 300)}): have the agent fix that`
 
+/** The notice about filters of git that cannot run. */
+export const unfilteredNotice = (repo: string, filters: readonly string[]): string =>
+  `the filter${filters.length === 1 ? '' : 's'} ${filters.join(', ')} of ${repo} cannot run behind the wall, so `
+  + 'this copy has the files as git stores them (of LFS: pointers): install what the filter starts, or show it with '
+  + 'wall.read, for later copies'
+
 /** The notice about files outside every repository, on a machine without a wall to prevent them. */
 export const outsideNotice = (paths: readonly string[], repos: readonly CopyRepo[]): string =>
   `${paths.length} file${paths.length === 1 ? ' lies' : 's lie'} outside the repositories of this private copy `
   + 'and cannot land: '
   + `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; have the agent move what is needed `
   + `into ${repos.map(({ repo }) => repo).join(', ')}`
+
+/** The notice about files of a private copy that are in no commit of it. */
+export const apartNotice = (paths: readonly string[]): string =>
+  `${paths.length} file${paths.length === 1 ? ' is' : 's are'} not committed and cannot land, because git keeps `
+  + 'folders of other repositories and names of its own out of a commit: '
+  + `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; check the submodule out in the workspace, or `
+  + 'have the agent move what is needed elsewhere'
 
 /** The repositories that are visible to somebody who reaches these folders. */
 export const coveredRepos = (folders: readonly ReachFolder[] | undefined, repos: readonly string[]): string[] =>

@@ -28,7 +28,15 @@ import type { AdapterRun } from '../adapter-run.js'
 import { firstLineOf } from '../../first-line.js'
 import { approvalTools } from './approvals.js'
 import { ConnectOffers } from './connecting.js'
-import { coveredRepos, narrowedNotice, outsideNotice, uncommittedNotice, worktreeFrame } from './copy-words.js'
+import {
+  apartNotice,
+  coveredRepos,
+  narrowedNotice,
+  outsideNotice,
+  uncommittedNotice,
+  unfilteredNotice,
+  worktreeFrame,
+} from './copy-words.js'
 import { needNotes, needTools } from './needs.js'
 import { readSkill, skillsOf } from '../../personas/skills.js'
 import { keptFolders, personaOf, fetchReach, skillsNote, reportUnknownPersona, usedBy } from '../../personas/worn.js'
@@ -238,6 +246,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     await conversations.update(id, { branch, repos, starts: undefined })
     const shown = sync && { commits: sync.commits, blocked: coveredRepos(folders, sync.blocked) }
     turn.log.push(await worktreeFrame(branch, repos, this.#networks.get(turn), shown))
+    for (const { repo, filters } of opened.unfiltered ?? [])
+      turn.log.push({ kind: 'notice', level: 'warning', text: unfilteredNotice(repo, filters), source: 'copies' })
     const { id: state, commits } = checkpoint ?? (await copies.checkpoint(id, repos))
     const kept = commits.map(({ repo, tip }) => ({
       repo,
@@ -323,6 +333,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
             turn.log.push({ kind: 'notice', level: 'warning', text: out, source: 'copies' })
         }
         await showOwnChanges(this.#deps, turn, repos, tips)
+        const apart = await copies.apart(id, tips)
+        if (apart.length && !turn.record.done)
+          turn.log.push({ kind: 'notice', level: 'warning', text: apartNotice(apart), source: 'copies' })
         const beside = await copies.beside(id)
         if (beside.length && !turn.record.done)
           turn.log.push({ kind: 'notice', level: 'warning', text: outsideNotice(beside, repos), source: 'copies' })

@@ -46,7 +46,7 @@ export const expectedHead = (shown: Pick<GitRemoteState, 'head'> | undefined): {
   shown?.head === undefined ? {} : { expectHead: shown.head }
 
 /** The shown changes, as `expect` of a discard takes them. */
-export const shownStamps = (changes: readonly GitChange[]): ChangesSeen =>
+export const seenStampsOf = (changes: readonly GitChange[]): ChangesSeen =>
   Object.fromEntries(changes.flatMap(({ path, stamp }) => (stamp === undefined ? [] : [[path, stamp]])))
 
 /** All of the changes of a repository that are listed. */

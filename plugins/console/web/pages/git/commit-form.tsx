@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { UncommittedChanges } from '../../../../git/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { draftOf, keepDraft } from '../../data/drafts.js'
-import { allChanges, expectedHead, gitChanged, shownStamps } from '../../data/git-answers.js'
+import { allChanges, expectedHead, gitChanged, seenStampsOf } from '../../data/git-answers.js'
 import { useAction } from '../../ui/action.js'
 import { useCommands } from '../../ui/commands.js'
 import { CheckField } from '../../ui/fields.js'
@@ -78,7 +78,7 @@ export const CommitForm = ({ repo, changes }: { repo: string; changes: Uncommitt
               about="changes"
               title="Discard all changes?"
               work={async () => {
-                const expect = shownStamps(allChanges(changes))
+                const expect = seenStampsOf(allChanges(changes))
                 await askDaemon('POST /git/{repo}/discard', { repo, expect, ...expected })
                 gitChanged()
               }}
