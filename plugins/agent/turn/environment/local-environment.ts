@@ -107,10 +107,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const release = await locks.hold(id, turn.signal)
     let sync: { commits: number; blocked: string[] } | undefined
     try {
-      if (branch) {
-        await renewApart(this.#deps, turn, conversations.get(id))
-        sync = await this.#copy(turn, conversations.get(id), again)
-      }
+      if (branch) sync = await this.#copy(turn, await renewApart(this.#deps, turn, conversations.get(id)), again)
     } finally {
       release()
     }

@@ -8,19 +8,20 @@ import { trustOf } from './trust.js'
  * Makes a copy anew from its branches before a turn that lands works in it, where other work was in it. What no diff
  * shows is gone then: ignored files, settings of git, hooks, index flags.
  *
- * Work that would be lost keeps the copy, and the turn does not land by itself either.
+ * Work that would be lost keeps the copy, and the turn does not land by itself either. Returns the conversation as it is
+ * then.
  */
 export const renewApart = async (
   { copies, conversations }: Pick<TurnEnvironmentDeps, 'copies' | 'conversations'>,
   turn: Turn,
   conversation: Conversation,
-): Promise<void> => {
+): Promise<Conversation> => {
   const { id, repos, copyApart } = conversation
   if (trustOf(turn, conversation) !== 'lands') {
     if (!copyApart) await conversations.update(id, { copyApart: true })
-    return
+    return conversations.get(id)
   }
-  if (!copyApart) return
+  if (!copyApart) return conversation
   try {
     if (repos.length > 0) await copies.retire(id, repos)
     await conversations.update(id, { copyApart: undefined })
@@ -31,4 +32,5 @@ export const renewApart = async (
     const text = `somebody who may not land worked in this copy, and it cannot be made anew: ${message}`
     turn.log.push({ kind: 'notice', level: 'warning', text, source: 'landing' })
   }
+  return conversations.get(id)
 }
