@@ -8,8 +8,8 @@ import { trustOf } from './trust.js'
  * Makes a copy anew from its branches before a turn that lands works in it, where other work was in it. What no diff
  * shows is gone then: ignored files, settings of git, hooks, index flags.
  *
- * Work that would be lost keeps the copy, and the turn does not land by itself either. Returns the conversation as it is
- * then.
+ * Work that would be lost keeps the copy, and the turn does not land by itself either. Returns the conversation as it
+ * is then.
  */
 export const renewApart = async (
   { copies, conversations }: Pick<TurnEnvironmentDeps, 'copies' | 'conversations'>,
