@@ -54,7 +54,8 @@ export function* repliesTo(way: string, heard: Heard, texts: readonly string[]):
     })
   } else if (method === 'tools/list') {
     const schema = (depth: number) =>
-      `{"jsonrpc":"2.0","id":${id},"result":{"tools":[{"name":"deep","inputSchema":{"type":"object","properties":${nested(depth)}}},`
+      `{"jsonrpc":"2.0","id":${id},"result":{"tools":[{"name":"deep","inputSchema":{"type":"object","properties":`
+      + `${nested(depth)}}},`
       + `${JSON.stringify(tool('hit'))}]}}`
     const names = ['a.b', 'a_b', 'a/b', 'Read', 'Shell', '__proto__', 'constructor', '', ...texts]
     const named = names.map(name => tool(name, { title: all, description: all, annotations: { title: all } }))
@@ -81,7 +82,10 @@ export function* repliesTo(way: string, heard: Heard, texts: readonly string[]):
     else if (way === 'many parts')
       yield ok({ content: Array.from({ length: 300_000 }, () => ({ type: 'text', text: 'x' })) })
     else if (way === 'deep structure' || way === 'rather deep structure')
-      yield `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":${nested(way === 'deep structure' ? 200_000 : 3_000)}}}`
+      yield (
+        `{"jsonrpc":"2.0","id":${id},"result":{"content":[],"structuredContent":`
+        + `${nested(way === 'deep structure' ? 200_000 : 3_000)}}}`
+      )
     else if (way === 'hostile error') yield line({ id, error: { code: -32_000, message: all.repeat(10_000) } })
     else if (way === 'questions') {
       for (let at = 0; at < 20_000; at++) yield ask(at, 'Well?', plainly)
@@ -91,7 +95,10 @@ export function* repliesTo(way: string, heard: Heard, texts: readonly string[]):
         properties: { a: { type: 'string', title: all, description: all, enum: [...texts, 'y'.repeat(1_000_000)] } },
       })
     else if (way === 'a deep question')
-      yield `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"x","requestedSchema":{"type":"object","properties":{"a":{"type":"string","default":${nested(100_000)}}}}}}`
+      yield (
+        `{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"x","requestedSchema":`
+        + `{"type":"object","properties":{"a":{"type":"string","default":${nested(100_000)}}}}}}`
+      )
     else if (way === 'requests')
       for (let at = 0; at < 400_000; at++)
         yield line({ id: `r${at}`, method: ['ping', 'roots/list', 'sampling/createMessage', 'x'.repeat(200)][at % 4] })

@@ -75,7 +75,7 @@ const slowest = ({ text }: Expression, texts: readonly string[], most: number): 
   }
 }
 
-/** What an expression takes for the worst of its attempts: a long one is made only of those that a short one suspects. */
+/** What an expression takes for the worst of its attempts; a long one is made only of one that is slow when short. */
 export const slowestOf = (expression: Expression): { readonly ms: number; readonly at: string } => {
   const short = slowest(expression, attempts(expression, 2_000), 20_000)
   if (short.worst < 4) return { ms: 0, at: '' }
