@@ -12,6 +12,8 @@ type Value = NonNullable<ElicitAnswer['content']>[string]
 
 const MOST_FIELDS = 10
 const MOST_TEXT = 4000
+/** A longer choice is not shown: cut, it would be another one. */
+const MOST_CHOICE = 400
 
 /** The card for a server's question; undefined if a card cannot show it. */
 export const elicitationCard = ({ message, schema }: ToolElicits): CardDraft | undefined => {
@@ -66,7 +68,10 @@ const labelOf = (name: string, { title, description }: Field, message: string): 
   `${message}\n${typeof title === 'string' ? title : name}${typeof description === 'string' ? `: ${description}` : ''}`
 
 const choicesOf = (field: Field): string[] => {
-  if (Array.isArray(field.enum)) return field.enum.filter(each => typeof each === 'string').slice(0, 20)
+  if (Array.isArray(field.enum)) {
+    const fits = (each: unknown): each is string => typeof each === 'string' && each.length <= MOST_CHOICE
+    return field.enum.filter(fits).slice(0, 20)
+  }
   return field.type === 'boolean' ? ['Yes', 'No'] : []
 }
 

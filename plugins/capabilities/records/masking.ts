@@ -16,6 +16,8 @@ const valuesOf = (secrets: { readonly [field: string]: string }): string[] =>
 /** What a program or server said, as part of a sentence for people: without secrets, one line, and not long. */
 export const masked = (text: string, secrets: { readonly [field: string]: string } = {}): string => {
   const without = valuesOf(secrets).reduce((left, value) => left.replaceAll(value, REDACTED), text.toWellFormed())
-  const line = redacted(without).replace(/\s+/g, ' ').trim()
+  const line = redacted(without)
+    .replace(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
+    .trim()
   return line.length > MOST ? `${line.slice(0, MOST - 1).toWellFormed()}…` : line
 }

@@ -9,13 +9,13 @@ import type { SignInTokens } from '../login/tokens.js'
 import { boundedFetch } from './bounded-fetch.js'
 import { toolServerIn, signsIn, type HttpServer, type StdioServer } from './config.js'
 import type { McpInfo } from './contract.js'
-import { forgiving } from './forgiving.js'
+import { floodOf, forgiving } from './forgiving.js'
 import { serverCommand } from './place.js'
 import { StdioTransport } from './stdio-transport.js'
 import { serverTools, type ServerTool } from './tool-list.js'
 
 const HELLO_MS = 30_000
-const MOST_PAGES = 50
+const MOST_PAGES = 20
 
 /** Why a server cannot be used, with the code of its state. */
 export class ServerFailure extends Refusal {
@@ -267,6 +267,8 @@ const failureOf = async (
 ): Promise<ServerFailure> => {
   if (error instanceof ServerFailure) return error
   const { id, secrets } = entry
+  const flood = floodOf(transport)
+  if (flood !== undefined) return new ServerFailure('crashed', `the server ${id} ${flood}`, error)
   const crash = transport instanceof StdioTransport ? await transport.lost() : undefined
   if (crash !== undefined) return new ServerFailure('crashed', masked(`the server ${id} ${crash}`, secrets), error)
   const beside = transport instanceof StdioTransport && transport.beside ? `; it ${transport.beside}` : ''
@@ -284,6 +286,13 @@ const failureOf = async (
   if (error instanceof ProtocolError)
     return new ServerFailure('unreachable', masked(`the server ${id} refused: ${error.message}`, secrets), error)
   const { message, cause } = error as Error & { cause?: { code?: string; message?: string } }
+  // The library's own readers have no limit of their own.
+  if (error instanceof RangeError || (error as Error).cause instanceof RangeError)
+    return new ServerFailure(
+      'unreachable',
+      `the server ${id} answered with something nested too deep to be read`,
+      error,
+    )
   const why = cause?.code ?? cause?.message
   return new ServerFailure(
     'unreachable',

@@ -4,6 +4,8 @@ import { refuse, type Ok } from '../../../sdk/index.js'
 import type { ElicitAnswer, ToolElicits } from '../contract.js'
 
 const MOST_MESSAGE = 4000
+/** The questions of one call; further ones are declined. */
+const MOST_QUESTIONS = 20
 
 /** A call of a tool while it runs, as far as questions of its server go. */
 export interface AskingCall {
@@ -17,11 +19,14 @@ export interface AskingCall {
 
 /** Questions of servers that wait for a person. */
 export class Elicitations {
+  readonly #asked = new WeakMap<AskingCall, number>()
   readonly #waiting = new Map<string, (answer: ElicitResult) => void>()
 
   /** Asks on behalf of a server, and answers what the person said; `cancel` when the signal says so. */
   async ask(call: AskingCall, params: ElicitRequest['params'], asked: AbortSignal): Promise<ElicitResult> {
-    if (!('requestedSchema' in params)) return { action: 'decline' }
+    const nth = (this.#asked.get(call) ?? 0) + 1
+    this.#asked.set(call, nth)
+    if (!('requestedSchema' in params) || nth > MOST_QUESTIONS) return { action: 'decline' }
     const signal = AbortSignal.any([asked, call.over])
     const id = randomUUID()
     const { promise, resolve } = Promise.withResolvers<ElicitResult>()

@@ -61,8 +61,12 @@ const shortHash = (text: string): string => hash('sha256', text, 'hex').slice(0,
 export const agentNameOf = (server: string, name: string, taken: ReadonlySet<string> = new Set()): string => {
   const plain = `${server}__${name}`.replace(/[^A-Za-z0-9_-]/g, '_')
   if (plain.length <= MOST_AGENT_NAME && !taken.has(plain)) return plain
-  const mark = `_${shortHash(`${server}\n${name}`)}`
-  return plain.slice(0, MOST_AGENT_NAME - mark.length) + mark
+  for (let nth = 0; ; nth++) {
+    const mark = `_${shortHash(`${server}\n${name}${'\n'.repeat(nth)}`)}`
+    const marked = plain.slice(0, MOST_AGENT_NAME - mark.length) + mark
+    // A server may have a tool whose own name is what another one is given.
+    if (!taken.has(marked)) return marked
+  }
 }
 
 /** The tools of a server as maintainers see them; `trusted` are those whose hint of reading only is believed. */

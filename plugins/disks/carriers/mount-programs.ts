@@ -27,7 +27,7 @@ const lastWords = (said: string): string => {
   return lines
     .slice(-2)
     .join(' ')
-    .replaceAll(/(\/\S*\/)?mount\.\w+: ?/g, '')
+    .replaceAll(/(?:(?<!\S)\/\S*\/)?mount\.\w+: ?/g, '')
 }
 
 const owner = (): string[] => [`uid=${process.getuid?.() ?? 0}`, `gid=${process.getgid?.() ?? 0}`]

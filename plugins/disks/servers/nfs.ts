@@ -74,6 +74,6 @@ const exportsOf = async (server: string, signal: AbortSignal): Promise<{ shares:
 }
 
 const shareOf = (line: string): OfferedShare => {
-  const [name = '', clients] = line.split(/\s+(?=\S+$)/)
+  const [name = '', clients] = line.split(/(?<!\s)\s+(?=\S+$)/)
   return { name: name.trim(), ...(clients !== undefined && { comment: `for ${clients}` }) }
 }

@@ -50,12 +50,12 @@ export interface CardSources {
 export const measureCards = async ({ sys, meter, server }: CardSources, signal: AbortSignal): Promise<CardsFound> => {
   const asked = ['--query-gpu=memory.total,memory.free', '--format=csv,noheader,nounits']
   const memory = await printed(meter, asked, signal)
-  const rows = [...(memory ?? '').matchAll(/^\s*(\d+)\s*,\s*(\d+)\s*$/gm)].map(([, total, free]) => [
+  const rows = [...(memory ?? '').matchAll(/^[ \t]*(\d+)[ \t]*,[ \t]*(\d+)[ \t\r]*$/gm)].map(([, total, free]) => [
     Number(total),
     Number(free),
   ])
   const devices = rows.length > 0 ? await printed(server, ['--list-devices'], signal) : undefined
-  if (rows.length > 0 && /^\s*(CUDA|Vulkan|ROCm|SYCL)\d+:/m.test(devices ?? '')) {
+  if (rows.length > 0 && /^[ \t]*(CUDA|Vulkan|ROCm|SYCL)\d+:/m.test(devices ?? '')) {
     const sum = (at: 0 | 1) => rows.reduce((bytes, row) => bytes + row[at]! * MIB, 0)
     return { gpu: 'granted', cards: rows.length, gpuMemoryBytes: sum(0), gpuFreeBytes: sum(1) }
   }
