@@ -155,6 +155,33 @@ const reads = async ({ client, data, workspace }: RunningDaemon, id: string): Pr
   row('GET /info: what any call takes meanwhile (baseline)', times.info, median(times.show))
 }
 
+/** Measures a turn that writes one file, in a private copy and without one, and git's own status. */
+const edits = async ({ client, workspace }: RunningDaemon): Promise<void> => {
+  let edited = 0
+  const turn = async (id: string, isolated: boolean) => {
+    const prompt = `write ${nameOf(isolated ? 1 : 2)}\n| export const edited = ${++edited}`
+    return timed(() => runTurn(client, id, prompt, { isolated }))
+  }
+  await turn('edits-here', false)
+  await turn('edits-apart', true)
+  const times = await inTurns(
+    {
+      status: () => timed(() => inGit(workspace, 'status', '--porcelain')),
+      here: () => turn('edits-here', false),
+      apart: () => turn('edits-apart', true),
+    },
+    quick ? 1 : 9,
+  )
+  row('git status of the workspace (baseline)', times.status, median(times.status))
+  row('a turn that writes one file, without a private copy', times.here, median(times.status))
+  row('the same turn in a private copy', times.apart, median(times.here))
+  row(
+    'what the copy adds to it',
+    times.apart.map((time, at) => time - times.here[at]!),
+    median(times.status),
+  )
+}
+
 const measure = async (files: number): Promise<void> => {
   const workspace = join(top, `work-${files}`)
   makeRepository(workspace, files)
@@ -241,6 +268,7 @@ const measure = async (files: number): Promise<void> => {
   row('discard right after the turn, the next spare being made', busy, git.remove)
   await quiet(daemon)
   await reads(daemon, made[0]!)
+  await edits(daemon)
   await daemon.terminate()
 }
 

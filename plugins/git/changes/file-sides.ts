@@ -1,4 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
+import { conversionOf, isOn } from '../../../sdk/node/repositories/conversion.js'
 import { fileDiffOf, isBinary, MOST_SIDE, sideOfEntry, sideOnDisk, type FileSide } from '../objects/sides.js'
 import type { Objects } from '../objects/objects.js'
 import type { TreeEntryAt } from '../objects/tree-entries.js'
@@ -31,12 +32,13 @@ const renamedFrom = async ({ git, sees }: OpenRepo, path: string): Promise<strin
 
 /** Whether git converts a file before storing it: line ends, filters, encodings. */
 const converts = async ({ git }: OpenRepo, path: string): Promise<boolean> => {
-  const [{ text }, config] = await Promise.all([
+  const [{ text }, { forms }] = await Promise.all([
     git.look(['check-attr', '-z', 'text', 'eol', 'filter', 'ident', 'working-tree-encoding', '--', path]),
-    git.read(['config', '--get', 'core.autocrlf'], { ok: [0, 1] }),
+    conversionOf(git.place),
   ])
   const values = text.split('\0').filter((_, at) => at % 3 === 2)
-  return values.some(value => value !== 'unspecified' && value !== 'unset') || /^(?:true|input)/.test(config.text)
+  const autocrlf = forms.get('core.autocrlf')
+  return values.some(value => value !== 'unspecified' && value !== 'unset') || autocrlf === 'input' || isOn(autocrlf)
 }
 
 const HUNK = /^@@ .*@@/

@@ -117,7 +117,7 @@ export const repositoryFaults = (place: Place, conversations: readonly Conversat
     ),
     ...held.filter(gitdir => !existsSync(gitdir)).map(gitdir => `the git dir ${gitdir} is missing`),
     ...gitdirs
-      .filter(gitdir => !held.includes(gitdir.replace(/\.seen$/, '')))
+      .filter(gitdir => !held.includes(gitdir.replace(/\.(?:seen|form)$/, '')))
       .map(gitdir => `the git dir ${gitdir} is left`),
     ...same(
       'the checkout',

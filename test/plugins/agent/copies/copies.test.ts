@@ -407,7 +407,7 @@ t.test('a start removes the copies of removed conversations and empties the tras
   t.same(readdirSync(join(data, 'plugins/agent/trash')), [])
   t.equal(git(workspace, 'branch', '--list', '--format=%(refname:short)', 'agent/*'), 'agent/c-1')
   const own = gitdirOf(data, 'c-1').split('/').at(-1)!
-  t.same(readdirSync(join(data, 'plugins/agent/git')), [own, `${own}.seen`])
+  t.same(readdirSync(join(data, 'plugins/agent/git')), [own, `${own}.form`, `${own}.seen`])
 })
 
 t.test('twenty conversations are copied at once', async t => {
