@@ -35,8 +35,8 @@ const subjectOf = (conversationId: string, title: string | undefined) => ({
 const seeing = (seen: AccessView) => (repo: string, path: string) => seesFile(seen, repo, path)
 
 export const activate = async (host: Host): Promise<void> => {
-  const { workspace, folder } = host.place
-  const scratchRepos = new ScratchRepos(folder)
+  const { workspace, folder, data, hidden, grants } = host.place
+  const scratchRepos = new ScratchRepos(folder, { workspace, data, hide: hidden, grants })
   await scratchRepos.clear()
   const refs = new Refs()
   const failed = (message: string, fields: object) => host.log.warn(message, fields)

@@ -6,6 +6,7 @@ import { readJson, readPlain, sweepTemporary, writeAtomic } from '../../../sdk/n
 import { usualBranch } from './branch-name.js'
 import { ownTip, refsOf } from './gitdir.js'
 import { importObjects, logOf, MalformedBranch, type Import } from './import.js'
+import { importLargeFiles } from './lfs-objects.js'
 import { branchTip, moveBranch } from './refs.js'
 import type { MainRepository } from '../../../sdk/node/repositories/main-repository.js'
 import type { TreeEntry } from './repositories.js'
@@ -121,6 +122,7 @@ export class Branches {
         { tree, common, gitdir, tip },
         [here, main?.head].filter(commit => commit !== undefined),
       )
+      await importLargeFiles(gitdir, common, ids)
       const log = logOf(readPlain(join(gitdir, 'logs/refs/heads', branch), MOST_LOG) ?? '', here, tip, ids)
       await this.#write(id, { ...(await this.#read(id)), [repo]: { ...named(known), tip, ...(here && { was: here }) } })
       failpoint('agent.import.noted')

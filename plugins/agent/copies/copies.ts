@@ -380,7 +380,8 @@ export class Copies {
       const { base = head, pinned } = starts.find(start => start.repo === repo) ?? {}
       return { repo, base, ...(pinned && { pinned }), ...(module !== undefined && { module }) }
     })
-    return { repos, branch, checkpoint: checkpointOf(sources.map(({ repo, head }) => ({ repo, tip: head }))) }
+    const checkpoint = checkpointOf(sources.map(({ repo, head }) => ({ repo, tip: head })))
+    return { repos, branch, checkpoint, unfiltered: unfilteredIn(made) }
   }
 
   /**
@@ -424,7 +425,7 @@ export class Copies {
     made.shown = await share(this.dir(id), await dependenciesOf(this.#scan, sources, seen))
     await this.#branches.begin(id, await branchHeads(made, id), branch)
     await this.#store.finish(id, made)
-    return { repos, branch }
+    return { repos, branch, unfiltered: unfilteredIn(made) }
   }
 
   /** Removes whatever is in the place of a copy. */
@@ -437,6 +438,10 @@ export class Copies {
     await mkdir(dirname(this.dir(id)), { recursive: true, mode: 0o700 })
   }
 }
+
+/** The filters that could not run in a copy, by repository. */
+const unfilteredIn = ({ repos }: CopyRecord): { repo: string; filters: readonly string[] }[] =>
+  repos.flatMap(({ repo, unfiltered: filters }) => (filters ? [{ repo, filters }] : []))
 
 /** A lock file, which a killed git leaves where it was writing. */
 const isLock = (name: string): boolean => name.endsWith('.lock')

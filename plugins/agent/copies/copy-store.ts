@@ -7,15 +7,23 @@ import { readJson, sweepTemporary, writeAtomic } from '../../../sdk/node/files/f
 import type { ProgramGroup } from '../../../sdk/node/limits/group.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { WallNetwork, WallSpec } from '../../../sdk/node/wall/wall.js'
-import { GIVEN_REFS } from './gitdir.js'
+import { failedFilter, filtersOf, treeFormOf, formStamp, formWithout, type TreeForm } from './form.js'
+import { BESIDE, writeForm } from './gitdir.js'
 import { below, pathOf, type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
 import { usualBranch } from './branch-name.js'
+import { dropOwnLargeFiles } from './lfs-objects.js'
 import { addTree, patternOf, type OwnBranch, type TreeEntry } from './repositories.js'
 import { fillTree, type Tree } from './tree.js'
 
 /** The stored record of a complete copy; a copy without it is incomplete. */
 export interface CopyRecord {
-  repos: (TreeEntry & { head: string })[]
+  repos: (TreeEntry & {
+    head: string
+    /** Identifies the form that its files were checked out in. */
+    form?: string
+    /** The filters that could not run: their files have the form of the repository. */
+    unfiltered?: string[]
+  })[]
   /** Dependency folders shown inside, as paths from the workspace root. */
   shown: string[]
   /** Its branch, if that is not the usual one. */
@@ -111,7 +119,10 @@ export class CopyStore {
     const places = (await readdir(this.gitdirs).catch(() => [] as string[])).map(name => join(this.gitdirs, name))
     for (const id of await this.ids()) await this.made(id)
     return places.filter(
-      place => !this.#given.has(place.endsWith(GIVEN_REFS) ? place.slice(0, -GIVEN_REFS.length) : place),
+      place =>
+        !this.#given.has(
+          BESIDE.reduce((at, beside) => (at.endsWith(beside) ? at.slice(0, -beside.length) : at), place),
+        ),
     )
   }
 
@@ -125,12 +136,33 @@ export class CopyStore {
     const { repo, common, head } = source
     const copy = join(this.place(id), pathOf(repo))
     const gitdir = await this.newGitdir()
-    const kept = await this.#locks.with(common, () => addTree(source, copy, gitdir, branch))
-    made.repos.push({ repo, common, gitdir, head })
+    const form = await treeFormOf(source)
+    const kept = await this.#locks.with(common, () => addTree(source, copy, gitdir, form, branch))
+    const entry: CopyRecord['repos'][number] = { repo, common, gitdir, head, form: formStamp(form) }
+    made.repos.push(entry)
     failpoint('agent.copy.added')
     // A nested tree is filled into the folder that its parent's branch has for it.
-    await fillTree(this.tree(id, made, repo))
+    const unfiltered = await this.#fill(this.tree(id, made, repo), entry, form)
+    if (unfiltered.length > 0) entry.unfiltered = unfiltered
     return kept
+  }
+
+  /** Fills a tree; returns the filters that could not run, without which it was filled. */
+  async #fill(tree: Tree, { gitdir, common }: TreeEntry, form: TreeForm): Promise<string[]> {
+    const unfiltered: string[] = []
+    for (let now = form; ;) {
+      try {
+        await fillTree(tree, gitdir)
+        await dropOwnLargeFiles(gitdir, common)
+        return unfiltered
+      } catch (error) {
+        const filter = failedFilter(error)
+        if (filter === undefined || !filtersOf(now).has(filter)) throw error
+        unfiltered.push(filter)
+        now = formWithout(now, filter)
+        await writeForm(gitdir, common, now)
+      }
+    }
   }
 
   /** One working tree of a copy. */

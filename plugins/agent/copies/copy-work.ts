@@ -16,7 +16,7 @@ import { type MainRepository } from '../../../sdk/node/repositories/main-reposit
 import { exists, isWhole, workBegins, type TreeEntry } from './repositories.js'
 import type { RepositoryScan } from '../../../sdk/node/repositories/repository-scan.js'
 import { checkpointOf, type SyncedCopy, type Tip } from './states.js'
-import { commitTree, dropLocks, dropRebase, inTree, rebaseTree, resetTree, type Tree } from './tree.js'
+import { commitTree, dropLocks, dropRebase, inTree, rebaseTree, resetTree, treeStatus, type Tree } from './tree.js'
 
 /** The dependencies of working in copies. */
 export interface CopyWorkDeps {
@@ -63,7 +63,7 @@ export class CopyWork {
       const tree = this.#deps.store.tree(id, made, repo.repo)
       const { common, gitdir } = made.repos.find(standsFor(repo))!
       await followRefs(gitdir, common, tree.branch)
-      const { attached, tip, large } = await commitTree(tree, MESSAGE)
+      const { attached, tip, large } = await commitTree(tree, gitdir, MESSAGE)
       tips.push(tipOf(repo.repo, tip, large))
       const behind = main !== undefined && main.head !== repo.base && !repo.pinned
       if (!behind) {
@@ -122,10 +122,11 @@ export class CopyWork {
 
   /** Commits everything in a tree before it is removed; refuses if some work would not be on a branch. */
   async commitAll(id: string, made: CopyRecord, repo: string): Promise<void> {
-    const { branch } = this.#deps.store.tree(id, made, repo)
-    const { attached, clean, large, out } = await this.#commit(id, made, repo, MESSAGE)
+    const tree = this.#deps.store.tree(id, made, repo)
+    const { branch } = tree
+    const { attached, large, out } = await this.#commit(id, made, repo, MESSAGE)
     if (out !== undefined) refuse('conflict', `the private copy of ${repo} cannot be removed: ${out}`)
-    if (attached && clean) return
+    if (attached && (await treeStatus(tree)).clean) return
     const sizes = large.map(({ path, size }) => tooLarge(path, size)).join('; ')
     const found = !attached ? `it is not on its branch ${branch}` : sizes || 'it holds work that cannot be committed'
     refuse(
@@ -140,8 +141,8 @@ export class CopyWork {
     if (!made) return
     const sound = await keeping(made, entry => isWhole(this.#deps.store.place(id), [entry]))
     await this.recover(id, sound)
-    for (const { repo } of sound.repos) {
-      await commitTree(this.#deps.store.tree(id, sound, repo), MESSAGE)
+    for (const { repo, gitdir } of sound.repos) {
+      await commitTree(this.#deps.store.tree(id, sound, repo), gitdir, MESSAGE)
       await this.#take(id, sound, repo)
     }
   }
@@ -184,12 +185,13 @@ export class CopyWork {
   /** Commits the rest of a tree and imports its branch; work that git cannot read is not imported. */
   async #commit(id: string, made: CopyRecord, repo: string, message: string) {
     const tree = this.#deps.store.tree(id, made, repo)
+    const { gitdir } = made.repos.find(each => each.repo === repo)!
     try {
-      const standing = await commitTree(tree, message)
+      const standing = await commitTree(tree, gitdir, message)
       return { ...standing, out: await this.#take(id, made, repo) }
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error
-      const tip = ownTip(made.repos.find(each => each.repo === repo)!.gitdir, tree.branch)
+      const tip = ownTip(gitdir, tree.branch)
       const out = await this.#take(id, made, repo)
       if (tip === undefined || out === undefined) throw error
       return { tip, large: [], left: [], attached: true, clean: false, out }

@@ -2,7 +2,8 @@ import { lstat, mkdir, readdir, readFile, rm, unlink, writeFile } from 'node:fs/
 import { dirname, join } from 'node:path'
 import { readPlain } from '../../../sdk/node/files/files.js'
 import { inFolder } from '../../../sdk/node/files/in-folder.js'
-import { ownConfig } from '../../../sdk/node/wall/gitdir.js'
+import { COPY_FORM, ownConfig, SHARED_ATTRIBUTES, type CopyForm } from '../../../sdk/node/wall/gitdir.js'
+import type { TreeForm } from './form.js'
 import { ignored } from '../../../sdk/index.js'
 
 /** Refs that belong to one checkout or to the daemon: a copy does not start with them. */
@@ -15,6 +16,9 @@ const MOST_SHALLOW = 16 * 1024 * 1024
  * The suffix of the file beside a git dir that lists the refs it was given by its repository; turns cannot reach it.
  */
 export const GIVEN_REFS = '.seen'
+
+/** The suffixes of all files beside a git dir. */
+export const BESIDE: readonly string[] = [GIVEN_REFS, COPY_FORM]
 
 /** The file that lists the refs that a git dir was given by its repository. */
 export const givenRefsOf = (gitdir: string): string => gitdir + GIVEN_REFS
@@ -76,11 +80,13 @@ export const createGitdir = async (
   gitdir: string,
   common: string,
   head: { branch?: string; commit: string },
+  form?: TreeForm,
 ): Promise<void> => {
   const { branch, commit } = head
   for (const part of ['objects/info', 'objects/pack', 'refs/heads', 'refs/tags', 'info', 'logs'])
     await mkdir(join(gitdir, part), { recursive: true, mode: 0o700 })
-  await writeFile(join(gitdir, 'config'), ownConfig(common, common))
+  if (form) await writeForm(gitdir, common, form)
+  else await writeFile(join(gitdir, 'config'), ownConfig(common, common))
   await writeFile(join(gitdir, 'objects/info/alternates'), `${join(common, 'objects')}\n`)
   for (const name of ['info/exclude', 'info/attributes']) {
     const text = readPlain(join(common, name))
@@ -89,6 +95,20 @@ export const createGitdir = async (
   await followRefs(gitdir, common, branch)
   if (branch) await writeOwnRef(gitdir, branch, commit)
   await writeFile(join(gitdir, 'HEAD'), branch ? `ref: refs/heads/${branch}\n` : `${commit}\n`)
+}
+
+/** Gives a new git dir the form of its files; without a wall git reads it from there. */
+export const writeForm = async (
+  gitdir: string,
+  common: string,
+  { settings, attributes, sparse }: TreeForm,
+): Promise<void> => {
+  const form: CopyForm = { settings, attributes }
+  await writeFile(gitdir + COPY_FORM, JSON.stringify(form), { mode: 0o600 })
+  const attributesAt = join(gitdir, SHARED_ATTRIBUTES)
+  await writeFile(attributesAt, attributes)
+  await writeFile(join(gitdir, 'config'), ownConfig(common, common, { ...form, attributesAt }))
+  if (sparse !== undefined) await writeFile(join(gitdir, 'info/sparse-checkout'), sparse)
 }
 
 /** Puts a copy's own branch on a commit; only while nothing works in it. */

@@ -86,6 +86,8 @@ const packInto = async ({ tree, tip, has }: Import, path: string): Promise<void>
     await inTree(tree, [...STREAMED, 'pack-objects', '--revs', '--stdout', '-q', '--delta-base-offset'], {
       input: [`${tip}^{commit}`, ...has.map(commit => `^${commit}`), ''].join('\n'),
       signal: stop.signal,
+      // The end of a turn waits for it.
+      priority: 'own',
       to: piece => {
         bytes += piece.length
         if (bytes > MOST_BYTES) stop.abort(new MalformedBranch(`it has more than ${MOST_BYTES} bytes`))

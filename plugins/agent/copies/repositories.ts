@@ -6,6 +6,7 @@ import { refuse } from '../../../sdk/index.js'
 import { git, GitFailure } from '../../../sdk/node/programs/git.js'
 import { pathOf, type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
 import { followRefs, createGitdir, writeOwnRef } from './gitdir.js'
+import type { TreeForm } from './form.js'
 import { branchTip, clearPlaces, dropBranch, putBranch } from './refs.js'
 
 /** Whether there is anything at a path, a broken link too. */
@@ -117,6 +118,7 @@ export const addTree = async (
   source: MainRepository,
   copy: string,
   gitdir: string,
+  form: TreeForm,
   branch?: OwnBranch,
 ): Promise<boolean> => {
   const { common, head } = source
@@ -124,7 +126,7 @@ export const addTree = async (
   const kept = branch?.rebuild ? await branchTip(common, branch.name) : undefined
   if (branch && kept === undefined) await beginBranch(source, branch)
   await mkdir(copy, { recursive: true })
-  await createGitdir(gitdir, common, { commit: kept ?? head, ...(branch && { branch: branch.name }) })
+  await createGitdir(gitdir, common, { commit: kept ?? head, ...(branch && { branch: branch.name }) }, form)
   await point(copy, gitdir)
   failpoint('agent.copy.registered')
   return kept !== undefined

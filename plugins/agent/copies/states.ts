@@ -35,6 +35,8 @@ export interface Opened {
   readonly branch: string
   /** Its checkpoint if it is new: nothing in it is uncommitted. */
   readonly checkpoint?: Checkpoint
+  /** The filters of a new copy that could not run, by repository. */
+  readonly unfiltered?: readonly { readonly repo: string; readonly filters: readonly string[] }[]
 }
 
 /** The checkpoint with these commits. */

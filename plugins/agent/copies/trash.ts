@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from '../../../sdk/index.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import { needProgram, ownEnv, run } from '../../../sdk/node/programs/run.js'
-import { givenRefsOf } from './gitdir.js'
+import { BESIDE } from './gitdir.js'
 import type { TreeEntry } from './repositories.js'
 
 const LATER_MS = 50
@@ -44,7 +44,7 @@ export class Trash {
   async dropGitdirs(repos: readonly Partial<Pick<TreeEntry, 'gitdir'>>[]): Promise<void> {
     for (const { gitdir } of repos) {
       if (gitdir === undefined) continue
-      await rm(givenRefsOf(gitdir), { force: true })
+      for (const beside of BESIDE) await rm(gitdir + beside, { force: true })
       await this.throwAway(gitdir)
     }
   }

@@ -1,5 +1,6 @@
-import { readdir, rm } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { lutimes, readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { readPlain, TEMPORARY } from '../../../sdk/node/files/files.js'
 import { git, GitFailure, type GitOptions, type Identity } from '../../../sdk/node/programs/git.js'
 import { largeFiles } from '../../../sdk/node/files/large-files.js'
@@ -7,7 +8,9 @@ import { isGitName } from '../../../sdk/node/files/closed-names.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import type { LargeFile } from '../contract.js'
+import { KEEP_POINTERS } from '../../../sdk/node/repositories/conversion.js'
 import { pathOf } from '../../../sdk/node/repositories/main-repository.js'
+import { ownTip } from './gitdir.js'
 import { patternOf } from './repositories.js'
 
 /** One working tree of a private copy; every command on it runs behind this wall. */
@@ -38,9 +41,6 @@ export interface TreeStatus {
 
 /** The author of the sandbox's commits. */
 export const SANDBOX: Identity = { name: 'Sandbox agent', email: 'agent@sandbox.local' }
-
-/** Temporary files that a kill left behind are not committed. */
-const LEFTOVERS = `:(top,exclude,glob)**/${TEMPORARY}*`
 
 const SETTINGS = [
   'rerere.enabled=false',
@@ -77,15 +77,21 @@ const wallOfGit = ({ wall }: Tree): Tree['wall'] => {
 export const inTree = (
   tree: Tree,
   args: readonly string[],
-  options: Pick<GitOptions, 'input' | 'ok' | 'signal' | 'to'> = {},
+  options: Pick<GitOptions, 'input' | 'ok' | 'signal' | 'to' | 'priority'> = {},
 ) =>
   git(join(tree.workspace, pathOf(tree.repo)), args, {
-    // Ignores replacement objects (git-replace(1)), which a turn could have made.
     ...options,
-    env: { GIT_NO_REPLACE_OBJECTS: '1' },
+    // Ignores replacement objects (git-replace(1)), which a turn could have made.
+    env: { GIT_NO_REPLACE_OBJECTS: '1', ...KEEP_POINTERS },
     identity: SANDBOX,
     wall: wallOfGit(tree),
   })
+
+/** One line of git's status; `name` is its path with a character for each byte, which need not be UTF-8. */
+interface StatusLine {
+  readonly line: string
+  readonly name: string
+}
 
 /** The path in one line of `status --porcelain=v2`, after its fixed fields. */
 const pathIn = (line: string): string =>
@@ -98,8 +104,11 @@ const pathIn = (line: string): string =>
 /** Git refuses such a name, and with it everything that is added in the same command. */
 const isRefused = (path: string): boolean => path.split('/').some(isGitName)
 
+/** Temporary files that a kill left behind are not committed. */
+const isLeftover = (path: string): boolean => path.split('/').some(name => name.startsWith(TEMPORARY))
+
 const isForeign = ({ foreign }: Tree, path: string): boolean =>
-  basename(path).startsWith(TEMPORARY) || isRefused(path) || foreign.some(each => contains(each, path))
+  isLeftover(path) || isRefused(path) || foreign.some(each => contains(each, path))
 
 /** The untracked repositories of a tree without a commit, which git cannot add: they are no part of its work. */
 const withoutCommit = async (tree: Tree, lines: readonly string[]): Promise<string[]> => {
@@ -114,16 +123,19 @@ const withoutCommit = async (tree: Tree, lines: readonly string[]): Promise<stri
 }
 
 /** The lines of git's status of a tree, or of what is at or below a path of it. */
-const statusOf = async (tree: Tree, path = ''): Promise<string[]> => {
-  const { text } = await inTree(tree, path === '' ? STATUS : [...STATUS, '--', `:(top,literal)${path}`])
-  return text.split('\0').filter(line => line !== '')
+const statusOf = async (tree: Tree, path = '', how: Pick<GitOptions, 'priority'> = {}): Promise<StatusLine[]> => {
+  const { stdout } = await inTree(tree, path === '' ? STATUS : [...STATUS, '--', `:(top,literal)${path}`], how)
+  const lines = stdout.toString('latin1').split('\0')
+  return lines.flatMap(line => (line === '' ? [] : [{ line: decoded(line), name: pathIn(line) }]))
 }
+
+const decoded = (bytes: string): string => Buffer.from(bytes, 'latin1').toString()
 
 /** The commit that a tree is on, and the lines of git's status of what changed in it, without foreign paths. */
 export const changesInTree = async (
   tree: Tree,
 ): Promise<{ head: string; changes: { line: string; path: string }[] }> => {
-  const lines = await statusOf(tree)
+  const lines = (await statusOf(tree)).map(({ line }) => line)
   const changes = lines.filter(line => !line.startsWith('# ')).map(line => ({ line, path: pathIn(line) }))
   return {
     head: lines.find(line => line.startsWith('# branch.oid '))?.slice(13) ?? '',
@@ -133,48 +145,87 @@ export const changesInTree = async (
 
 /** How many files of a tree at or below a path are uncommitted. */
 export const uncommittedIn = async (tree: Tree, path: string): Promise<number> =>
-  (await statusOf(tree, path)).filter(line => !line.startsWith('# ') && !isForeign(tree, pathIn(line))).length
+  (await statusOf(tree, path)).filter(({ line }) => !line.startsWith('# ') && !isForeign(tree, pathIn(line))).length
+
+/** What git's status names of a tree. */
+interface TreeChanges {
+  readonly status: TreeStatus
+  /** The changes to commit: those that git deletes, and all others. */
+  readonly gone: readonly string[]
+  readonly changed: readonly string[]
+}
+
+const readChanges = async (tree: Tree, how: Pick<GitOptions, 'priority'> = {}): Promise<TreeChanges> => {
+  const lines = await statusOf(tree, '', how)
+  const header = (name: string) =>
+    lines.find(({ line }) => line.startsWith(`# ${name} `))?.line.slice(name.length + 3) ?? ''
+  const changes = lines.filter(({ line }) => !line.startsWith('# '))
+  const named = changes.map(({ line }) => line)
+  const unborn = new Set(await withoutCommit(tree, named))
+  const work = changes.filter(({ line }) => !isForeign(tree, pathIn(line)) && !unborn.has(pathIn(line)))
+  // Behind the wall the copy is mounted over the workspace; here its own folder is read.
+  const large = await largeFiles(
+    join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo)),
+    work.map(({ line }) => pathIn(line)),
+  )
+  const untracked = new Set(named.filter(line => line.startsWith('? ')).map(pathIn))
+  const paths = named.map(pathIn)
+  const small = work.filter(({ line }) => !large.has(pathIn(line)))
+  const isGone = ({ line }: StatusLine) => line.startsWith('1 ') && line[3] === 'D'
+  return {
+    status: {
+      tip: header('branch.oid'),
+      attached: header('branch.head') === tree.branch,
+      clean: work.length === 0,
+      large: [...large].map(([path, { size }]) => ({
+        path,
+        size,
+        ...(!untracked.has(path) && { tracked: true as const }),
+      })),
+      rest: work.length > large.size,
+      left: paths.filter(path => isRefused(path) || unborn.has(path)),
+      foreign: paths.some(path => isForeign(tree, path) || tree.foreign.some(each => contains(path, each))),
+    },
+    gone: small.filter(isGone).map(({ name }) => name),
+    changed: small.filter(line => !isGone(line)).map(({ name }) => name),
+  }
+}
 
 /** Reads the status of a tree with one command. */
-export const treeStatus = async (tree: Tree): Promise<TreeStatus> => {
-  const lines = await statusOf(tree)
-  const header = (name: string) => lines.find(line => line.startsWith(`# ${name} `))?.slice(name.length + 3) ?? ''
-  const changes = lines.filter(line => !line.startsWith('# '))
-  const changed = changes.map(pathIn)
-  const unborn = new Set(await withoutCommit(tree, changes))
-  const work = changed.filter(path => !isForeign(tree, path) && !unborn.has(path))
-  // Behind the wall the copy is mounted over the workspace; here its own folder is read.
-  const large = await largeFiles(join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo)), work)
-  const untracked = new Set(changes.filter(line => line.startsWith('? ')).map(pathIn))
-  return {
-    tip: header('branch.oid'),
-    attached: header('branch.head') === tree.branch,
-    clean: work.length === 0,
-    large: [...large].map(([path, { size }]) => ({
-      path,
-      size,
-      ...(!untracked.has(path) && { tracked: true as const }),
-    })),
-    rest: work.length > large.size,
-    left: changed.filter(path => isRefused(path) || unborn.has(path)),
-    foreign: changed.some(path => isForeign(tree, path) || tree.foreign.some(each => contains(path, each))),
+export const treeStatus = async (tree: Tree): Promise<TreeStatus> => (await readChanges(tree)).status
+
+/** Somebody waits for the end of a turn. */
+const AT_ONCE = { priority: 'own' } as const
+
+/** Puts the changes that git's status named into the index, and reads no other file. */
+const stage = async (tree: Tree, { status, gone, changed }: TreeChanges): Promise<void> => {
+  const zero = '0'.repeat(status.tip.length)
+  // Removed first: a folder may have become a file or a link.
+  for (const [how, lines] of [
+    [['--index-info'], gone.map(name => `0 ${zero}\t${name}`)],
+    [['--add', '--remove', '--replace', '--stdin'], changed],
+  ] as const) {
+    const input = Buffer.from(lines.map(line => `${line}\0`).join(''), 'latin1')
+    if (lines.length > 0) await inTree(tree, ['update-index', '-z', ...how], { input, ...AT_ONCE })
   }
 }
 
 /**
- * Commits uncommitted work except files that are too large, and returns the status; does nothing if the tree is not on
- * its branch.
+ * Commits uncommitted work except files that are too large, and returns the status before, at the commit that is now
+ * the newest; does nothing if the tree is not on its branch.
+ *
+ * @param gitdir The tree's own git dir.
  */
-export const commitTree = async (tree: Tree, message: string): Promise<TreeStatus> => {
-  const before = await treeStatus(tree)
-  if (!before.rest || !before.attached) return before
-  const large = [...before.large.map(({ path }) => path), ...before.left].map(path => `:(top,exclude,literal)${path}`)
-  await inTree(tree, ['-c', 'advice.addEmbeddedRepo=false', 'add', '-A', '--', ':(top)', LEFTOVERS, ...large])
+export const commitTree = async (tree: Tree, gitdir: string, message: string): Promise<TreeStatus> => {
+  const before = await readChanges(tree, AT_ONCE)
+  const { status } = before
+  if (!status.rest || !status.attached) return status
+  await stage(tree, before)
   // Unstages foreign paths, which the agent may have staged.
-  if (before.foreign) await inTree(tree, ['reset', '-q', '--', ...tree.foreign.map(path => `:(top,literal)${path}`)])
+  if (status.foreign) await inTree(tree, ['reset', '-q', '--', ...tree.foreign.map(path => `:(top,literal)${path}`)])
   // Exit code 1 means that only foreign paths had changed.
-  await inTree(tree, ['commit', '-q', '--no-verify', '-F', '-'], { input: message, ok: [0, 1] })
-  return treeStatus(tree)
+  await inTree(tree, ['commit', '-q', '--no-verify', '-F', '-'], { input: message, ok: [0, 1], ...AT_ONCE })
+  return { ...status, tip: ownTip(gitdir, tree.branch) ?? status.tip, rest: false, clean: status.large.length === 0 }
 }
 
 /** Rebases the commits from `base` to `tip` onto `onto`; on a conflict undoes it and returns the conflicting paths. */
@@ -196,9 +247,24 @@ export const rebaseTree = async (
   }
 }
 
-/** Fills an empty working tree from its branch. */
-export const fillTree = async (tree: Tree): Promise<void> => {
+/** The step of clocks by which file systems date files, with room to spare. */
+const CLOCK_MS = 20
+
+/**
+ * Dates the index of a tree after all of its files; only while nothing else works in it.
+ *
+ * Git reads files again, and stores them anew, that are as young as the index.
+ */
+export const dateIndex = async (gitdir: string): Promise<void> => {
+  await delay(CLOCK_MS)
+  const now = new Date()
+  await lutimes(join(gitdir, 'index'), now, now)
+}
+
+/** Fills an empty working tree from its branch; only while nothing else works in it. */
+export const fillTree = async (tree: Tree, gitdir: string): Promise<void> => {
   await inTree(tree, [...SETTINGS, 'reset', '-q', '--hard'])
+  await dateIndex(gitdir)
 }
 
 /** Moves a clean tree from one commit to another; only what differs between the two is touched. */

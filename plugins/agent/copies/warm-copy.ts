@@ -7,10 +7,11 @@ import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { isEarlierCopy } from './earlier.js'
 import type { RepositoryScan } from '../../../sdk/node/repositories/repository-scan.js'
 import { type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
+import { treeFormOf, formStamp } from './form.js'
 import { attachTree, detachTree, isWhole } from './repositories.js'
 import type { CopyRecord, CopyStore } from './copy-store.js'
 import type { Trash } from './trash.js'
-import { moveTree } from './tree.js'
+import { dateIndex, moveTree } from './tree.js'
 
 /** The dependencies of the warm copy. */
 export interface WarmCopyDeps {
@@ -27,9 +28,15 @@ const WARM = '.spare'
 /** A commit, a pull or a rebase touches a git dir many times: the warm copy is updated when it is quiet. */
 const QUIET_MS = 250
 
-const same = (made: CopyRecord, sources: readonly MainRepository[]): boolean =>
-  made.repos.length === sources.length
-  && sources.every(({ repo, common }, at) => repo === made.repos[at]?.repo && common === made.repos[at]?.common)
+/** Whether a copy has these repositories, in the form of the person's checkouts. */
+const same = async (made: CopyRecord, sources: readonly MainRepository[]): Promise<boolean> => {
+  if (made.repos.length !== sources.length) return false
+  for (const [at, source] of sources.entries()) {
+    const { repo, common, form } = made.repos[at]!
+    if (repo !== source.repo || common !== source.common || form !== formStamp(await treeFormOf(source))) return false
+  }
+  return true
+}
 
 /** A copy prepared for the next conversation, which is kept up to date with the main line. */
 export class WarmCopy {
@@ -65,7 +72,7 @@ export class WarmCopy {
     if (this.#making) return undefined
     return locks.with(WARM, async () => {
       const made = await this.#whole()
-      if (!made || !same(made, sources)) return undefined
+      if (!made || !(await same(made, sources))) return undefined
       await store.unfinish(WARM)
       failpoint('agent.warm.claimed')
       await rename(store.place(WARM), store.place(id))
@@ -136,13 +143,14 @@ export class WarmCopy {
   async #follow(sources: readonly MainRepository[]): Promise<boolean> {
     const { store } = this.#deps
     const made = await this.#whole()
-    if (!made || !same(made, sources)) return false
+    if (!made || !(await same(made, sources))) return false
     const behind = sources.filter(({ head }, at) => head !== made.repos[at]!.head)
     if (behind.length === 0) return true
     await store.unfinish(WARM)
     for (const source of behind)
       await detachTree(made.repos.find(({ repo }) => repo === source.repo)!.gitdir, source.head)
     await this.#move(WARM, made, sources)
+    for (const { gitdir } of made.repos) await dateIndex(gitdir)
     await store.finish(WARM, made)
     return true
   }

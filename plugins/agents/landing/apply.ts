@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { constants, copyFile, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { failpoint } from '../../../sdk/node/failpoint.js'
+import { isOn } from '../../../sdk/node/repositories/conversion.js'
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import { Folder, removeEmpty, sameFile, splitPath, stampOf } from './folder.js'
 import type { Step } from './plan.js'
@@ -47,8 +48,8 @@ const checkOut = async (scratch: ScratchRepo, steps: readonly Step[], zero: stri
       .join('')
     const entries = some.map(({ path, after }) => `${after!.mode} ${after!.id}\t${path}\0`).join('')
     await scratch.git(['update-index', '--replace', '-z', '--index-info'], { index: 'out', input: gone + entries })
-    const paths = some.map(({ path }) => `${path}\0`).join('')
-    await scratch.git(['checkout-index', '-f', '-q', '-z', '--stdin'], { index: 'out', tree: out, input: paths })
+    const paths = some.map(({ path }) => path)
+    await scratch.convert(['checkout-index', '-f', '-q', '-z', '--stdin'], paths, { index: 'out', tree: out })
   }
   return out
 }
@@ -91,11 +92,12 @@ const noteMissing = async (main: string, segments: readonly string[], made: Set<
   }
 }
 
-/** The permissions of a replaced file: kept, except that the execute bits follow the work. */
-const permissionsOf = (stamp: string, mode: string): number | undefined => {
+/** The permissions of a replaced file: kept, except that the execute bits follow the work where git heeds them. */
+const permissionsOf = (stamp: string, mode: string, heedsModes: boolean): number | undefined => {
   const before = Number(stamp.split(' ')[0])
   if (mode === LINK || !isFile(before)) return undefined
   const bits = before & 0o777
+  if (!heedsModes) return bits
   return mode === PROGRAM ? bits | ((bits & 0o444) >> 2) : bits & ~0o111
 }
 
@@ -111,12 +113,13 @@ const stage = (
   steps: readonly Step[],
   moves: readonly LandingMove[],
   folders: WaitingFolders,
+  heedsModes: boolean,
 ): Promise<void> => {
   const waiting = moves.flatMap(({ path, stamp, temporary }, at) => {
     const { after } = steps[at]!
     return temporary === undefined || !after
       ? []
-      : [{ path: temporary, source: join(out, path), permissions: permissionsOf(stamp, after.mode) }]
+      : [{ path: temporary, source: join(out, path), permissions: permissionsOf(stamp, after.mode, heedsModes) }]
   })
   return perFolder(main, waiting, async (folder, some) => {
     await folders.hold(folder ?? refuseMoved(some[0]!.path))
@@ -267,7 +270,7 @@ const carryOut = async (
     // Files restored by an undo are staged in the root.
     await perFolder(main, [{ path: waitingName(id) }], async folder => folder && folders.hold(folder))
     for (const path of made) await makeFolder(main, path)
-    await stage(main, out, steps, moves, folders)
+    await stage(main, out, steps, moves, folders, isOn(scratch.conversion.forms.get('core.filemode') ?? 'true'))
     failpoint('agents.landing.staged')
     await verify(main, moves)
     await flushNames(main, waitingOf(moves))

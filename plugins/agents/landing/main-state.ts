@@ -5,7 +5,7 @@ import { LARGEST_FILE } from '../../../sdk/node/files/large-files.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import { emptyTree, type ScratchRepo } from '../work/scratch-repo.js'
 import { Folder, splitPath, stampOf, type Obstacle } from './folder.js'
-import { pairsBetween, type TreeChange, type TreeFile, type Pair } from '../work/tree-diff.js'
+import { pairsBetween, treeEntriesOf, type TreeChange, type TreeFile, type Pair } from '../work/tree-diff.js'
 
 /** One path of the person's working tree. */
 interface Found {
@@ -30,13 +30,16 @@ export class MainState {
   readonly #start: ReadonlyMap<string, TreeFile>
   readonly #committed: ReadonlyMap<string, Pair>
   readonly #edited: ReadonlyMap<string, Pair>
+  readonly #leftOut: ReadonlySet<string>
 
   private constructor(
     found: ReadonlyMap<string, Found>,
     start: ReadonlyMap<string, TreeFile>,
     committed: ReadonlyMap<string, Pair>,
     edited: ReadonlyMap<string, Pair>,
+    leftOut: ReadonlySet<string>,
   ) {
+    this.#leftOut = leftOut
     this.#found = found
     this.#start = start
     this.#committed = committed
@@ -62,9 +65,19 @@ export class MainState {
     )
     const base = head ?? emptyTree(from)
     const found = await copyTouched(scratch, main, touched)
-    await fillIndexes(scratch, base, found)
+    const absent = touched.filter(path => found.get(path)!.kind === 'absent' && !found.get(path)!.obstacle)
+    const leftOut = await leftOutOf(scratch, main, absent)
+    const isFiltered = await fillIndexes(scratch, base, found, leftOut)
     const committed = base === from ? new Map<string, Pair>() : await pairsBetween(scratch, from, { tree: base })
-    return new MainState(found, start, committed, await pairsBetween(scratch, base, { index: 'main' }))
+    const edited = await pairsBetween(scratch, base, { index: 'main' })
+    // Without a filter the file of the person is not what git compared.
+    if (isFiltered) for (const path of await unchanged(scratch, main, edited)) edited.delete(path)
+    return new MainState(found, start, committed, edited, leftOut)
+  }
+
+  /** Whether a sparse checkout leaves a path of HEAD out of the working tree. */
+  isLeftOut(path: string): boolean {
+    return this.#leftOut.has(path)
   }
 
   /** The file of HEAD at a path. */
@@ -153,12 +166,67 @@ const copyOne = async (scratch: ScratchRepo, folder: Folder, path: string): Prom
   }
 }
 
-const fillIndexes = async (scratch: ScratchRepo, base: string, found: ReadonlyMap<string, Found>): Promise<void> => {
+const PERSON = 'person'
+/** The most paths that are arguments of one command. */
+const MOST_ARGUMENTS = 500
+
+/** Asks git about paths of the person's index and working tree; the answer may name others. */
+const askPerson = async (
+  scratch: ScratchRepo,
+  main: string,
+  flags: readonly string[],
+  paths: readonly string[],
+): Promise<string[]> => {
+  const some = paths.length > MOST_ARGUMENTS ? [] : ['--', ...paths]
+  const settings = ['core.sparseCheckout=true']
+  const how = { index: PERSON, tree: main, settings, ok: [0, 128] }
+  const { text } = await scratch.git(['ls-files', '-z', ...flags, ...some], how)
+  return text.split('\0')
+}
+
+/** The paths that a sparse checkout leaves out, of those that are absent. */
+const leftOutOf = async (scratch: ScratchRepo, main: string, absent: readonly string[]): Promise<Set<string>> => {
+  if (scratch.conversion.sparse === undefined || absent.length === 0) return new Set()
+  if (!(await scratch.takePersonIndex(PERSON))) return new Set()
+  const answer = await askPerson(scratch, main, ['-t'], absent)
+  const skipped = new Set(answer.flatMap(line => (line.startsWith('S ') ? [line.slice(2)] : [])))
+  return new Set(absent.filter(path => skipped.has(path)))
+}
+
+/**
+ * The edited paths that the person's git takes for unchanged since it wrote them: conversions need not give back what
+ * was committed.
+ */
+const unchanged = async (scratch: ScratchRepo, main: string, edited: ReadonlyMap<string, Pair>): Promise<string[]> => {
+  const paths = [...edited].flatMap(([path, { before, after }]) => (before && after ? [path] : []))
+  if (paths.length === 0 || !(await scratch.takePersonIndex(PERSON))) return []
+  const modified = new Set(await askPerson(scratch, main, ['-m'], paths))
+  const alike = paths.filter(path => !modified.has(path))
+  if (alike.length === 0) return []
+  // Git compares none of these: people mark files so that they edit for themselves (git-update-index(1)).
+  const assumed = new Set(
+    (await askPerson(scratch, main, ['-v'], alike)).flatMap(line => (/^[a-zS] /.test(line) ? [line.slice(2)] : [])),
+  )
+  const same = alike.filter(path => !assumed.has(path))
+  const entries = await treeEntriesOf(scratch, PERSON, new Set(same))
+  return same.filter(path => {
+    const [entry, before] = [entries.get(path), edited.get(path)!.before!]
+    return entry?.id === before.id && entry.mode === before.mode
+  })
+}
+
+/** Returns whether every filter of the files could run. */
+const fillIndexes = async (
+  scratch: ScratchRepo,
+  base: string,
+  found: ReadonlyMap<string, Found>,
+  leftOut: ReadonlySet<string>,
+): Promise<boolean> => {
   await scratch.readTree(base, 'head')
   await copyFile(scratch.index('head'), scratch.index('main'))
   const paths = [...found.keys()]
   const held = paths.filter(path => ['file', 'link'].includes(found.get(path)!.kind))
-  const gone = paths.filter(path => !['file', 'link'].includes(found.get(path)!.kind))
+  const gone = paths.filter(path => !['file', 'link'].includes(found.get(path)!.kind) && !leftOut.has(path))
   const zero = '0'.repeat(base.length)
   if (gone.length > 0) {
     await scratch.git(['update-index', '-z', '--index-info'], {
@@ -171,13 +239,11 @@ const fillIndexes = async (scratch: ScratchRepo, base: string, found: ReadonlyMa
     ['tree', held.filter(path => !isAttributes(path))],
     ['attributes', held.filter(isAttributes)],
   ] as const
+  let isFiltered = true
   for (const [tree, some] of passes) {
-    if (some.length === 0) continue
-    const input = some.map(path => `${path}\0`).join('')
-    await scratch.git(['update-index', '--add', '--replace', '-z', '--stdin'], {
-      index: 'main',
-      tree: join(scratch.folder, tree),
-      input,
-    })
+    const how = { index: 'main', tree: join(scratch.folder, tree) }
+    const allRan = await scratch.convert(['update-index', '--add', '--replace', '-z', '--stdin'], some, how)
+    isFiltered = isFiltered && allRan
   }
+  return isFiltered
 }

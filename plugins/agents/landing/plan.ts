@@ -162,6 +162,8 @@ const judge = (change: TreeChange, state: MainState, { cumulative }: PlanRequest
     if (same(present, after)) continue
     if (!cumulative && same(state.committed(path), after)) continue
     if (!same(present, before)) return { kind: 'open' }
+    // A deletion of what is not checked out would not show in the working tree.
+    if (!after && state.isLeftOut(path)) return IN_THE_WAY
     writes.set(path, after)
   }
   return writes.size === 0 ? THERE : { kind: 'clean', writes }

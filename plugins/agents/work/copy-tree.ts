@@ -1,8 +1,9 @@
 import type { Stats } from 'node:fs'
 import { mkdir, readlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { copyPlain, readPlain } from '../../../sdk/node/files/files.js'
+import { readPlain } from '../../../sdk/node/files/files.js'
 import { LARGEST_FILE, LARGEST_SHOWN, largeFiles } from '../../../sdk/node/files/large-files.js'
+import { copyFormOf } from '../../../sdk/node/wall/gitdir.js'
 import type { ScratchRepo } from './scratch-repo.js'
 import { excludedPaths } from './excluded-paths.js'
 import type { Repository } from './repository.js'
@@ -44,8 +45,12 @@ export const treeOfCopy = async (
 ): Promise<CopyTree> => {
   if (own === undefined) return { tree: tip, committed: tip, unread: new Map() }
   const index = 'copy'
-  if (!(await copyPlain(join(own, 'index'), scratch.index(index)))) await scratch.git(['read-tree', tip], { index })
-  const settings = [`core.excludesFile=${join(folders.common, 'info', 'exclude')}`]
+  if (!(await scratch.takeIndexOf(own, index))) await scratch.git(['read-tree', tip], { index })
+  const settings = [
+    `core.excludesFile=${join(folders.common, 'info', 'exclude')}`,
+    // Files that a sparse checkout leaves out, and that are there, are part of the work.
+    ...(copyFormOf(own)?.settings.some(([name]) => name === 'core.sparsecheckout') ? ['core.sparseCheckout=true'] : []),
+  ]
   const listed = async (...args: string[]) =>
     (await scratch.git(['ls-files', '-z', ...args], { index, tree: copy, settings })).text
       .split('\0')
@@ -60,9 +65,12 @@ export const treeOfCopy = async (
   const large = await largeFiles(copy, paths, LARGEST_SHOWN)
   const stands = await standIns(scratch, large)
   const add = async (tree: string, some: readonly string[]) => {
-    if (some.length === 0) return
-    const input = some.map(path => `${path}\0`).join('')
-    await scratch.git(['update-index', '--add', '--remove', '--replace', '-z', '--stdin'], { index, tree, input })
+    await scratch.convert(
+      ['update-index', '--add', '--remove', '--replace', '-z', '--stdin'],
+      some,
+      { index, tree, settings },
+      'tree',
+    )
   }
   const written = async () => (await scratch.git(['write-tree'], { index })).text.trim()
   const [never, later] = [...large].reduce<[string[], string[]]>(

@@ -1,8 +1,16 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git, type GitAnswer } from '../../../sdk/node/programs/git.js'
 import type { GitFolders } from './git-folders.js'
+import { copyPlain, readPlain } from '../../../sdk/node/files/files.js'
+import { contains } from '../../../sdk/node/files/paths.js'
+import { conversionOf, KEEP_POINTERS, type Conversion } from '../../../sdk/node/repositories/conversion.js'
+import type { WallSpec } from '../../../sdk/node/wall/wall.js'
+import { withFilters } from './filters.js'
 import { linkObjects } from './own-objects.js'
+
+/** The workspace and the daemon's folders, for the wall of filters. */
+export type FilterWall = Pick<WallSpec, 'workspace' | 'data' | 'hide' | 'grants'>
 
 /** Options of one command in the scratch repository. */
 export interface ScratchRepoOptions {
@@ -29,16 +37,29 @@ export interface ScratchCache {
 
 const MAX_BYTES = 512 * 1024 * 1024
 
+/** Settings of a scratch repository where the person's git has none. */
+const FORMS: readonly (readonly [name: string, value: string])[] = [
+  ['core.filemode', 'true'],
+  ['core.symlinks', 'true'],
+]
+/** What only the person's own index needs. */
+const NOT_HERE = /sparse/
+
 const quoted = (path: string): string => `"${path.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`
 
 /**
  * A git dir of the daemon that borrows a repository's objects, to compare and create commits, trees and patches.
  *
- * Never writes to the repository and ignores its settings, hooks, filters and worktree attributes: git reads only what
- * the daemon put here, so it cannot be made to run a program.
+ * Never writes to the repository and ignores its hooks and worktree attributes: git reads only what the daemon put
+ * here, so it cannot be made to run a program. Of the repository's settings it has those of line ends and modes. Filters
+ * run behind a wall, by `convert`.
  */
 export class ScratchRepo {
   readonly folder: string
+  /** How the person's git converts files. */
+  readonly conversion: Conversion
+  readonly #wall: Omit<WallSpec, 'cwd' | 'env'>
+  readonly #gitdir: string
   readonly #env: { readonly [name: string]: string }
   readonly #signal: AbortSignal | undefined
   readonly #empty: string
@@ -51,9 +72,17 @@ export class ScratchRepo {
     env: { readonly [name: string]: string },
     kept: ScratchCache,
     repository: string,
+    conversion: Conversion,
+    { git: gitdir, common }: GitFolders,
+    wall: FilterWall,
     signal?: AbortSignal,
   ) {
     this.folder = folder
+    this.conversion = conversion
+    this.#gitdir = gitdir
+    // Filters read the repository and write here alone.
+    const exposed = [folder, ...(contains(wall.data, common) ? [common] : [])]
+    this.#wall = { ...wall, exposed, sealed: true, readOnly: [common], offline: true }
     this.#env = env
     this.#kept = kept
     this.#repository = repository
@@ -74,6 +103,7 @@ export class ScratchRepo {
     commit: string,
     kept: ScratchCache,
     repository: string,
+    wall: FilterWall,
     copy?: string,
     signal?: AbortSignal,
   ): Promise<ScratchRepo> {
@@ -81,8 +111,13 @@ export class ScratchRepo {
     const folder = await mkdtemp(join(parent, 'bench-'))
     const own = join(folder, 'git')
     const wide = commit.length === 64
-    for (const part of [join(own, 'objects'), join(own, 'refs'), join(folder, 'empty')])
+    const conversion = await conversionOf({ gitdir: folders.git, common: folders.common })
+    for (const part of [join(own, 'objects'), join(own, 'refs'), join(own, 'info'), join(folder, 'empty')])
       await mkdir(part, { recursive: true })
+    await writeFile(join(own, 'info/attributes'), readPlain(join(folders.common, 'info/attributes')) ?? '')
+    await writeFile(join(folder, 'attributes.shared'), conversion.attributes)
+    // The key of git-crypt(1), which reads it there.
+    await symlink(join(folders.common, 'git-crypt'), join(own, 'git-crypt'))
     await writeFile(join(own, 'HEAD'), 'ref: refs/heads/bench\n')
     await writeFile(
       join(own, 'config'),
@@ -90,8 +125,10 @@ export class ScratchRepo {
         '[core]',
         `repositoryformatversion = ${wide ? 1 : 0}`,
         'bare = false',
-        'symlinks = true',
-        'fileMode = true',
+        'safecrlf = false',
+        ...[...FORMS, ...conversion.forms]
+          .filter(([name]) => name.startsWith('core.') && !NOT_HERE.test(name))
+          .map(([name, value]) => `${name.slice('core.'.length)} = ${quoted(value)}`),
         // Names are checked before; names that only other systems misread are allowed.
         'protectHFS = false',
         'protectNTFS = false',
@@ -115,19 +152,62 @@ export class ScratchRepo {
       },
       kept,
       apart ? `${repository}\0${copy}` : repository,
+      conversion,
+      folders,
+      wall,
       signal,
     )
   }
 
   /** Runs one git command in the scratch repository. */
-  async git(args: readonly string[], options: ScratchRepoOptions = {}): Promise<GitAnswer> {
+  async git(
+    args: readonly string[],
+    options: ScratchRepoOptions = {},
+    wall?: Omit<WallSpec, 'cwd' | 'env'>,
+  ): Promise<GitAnswer> {
     const tree = options.tree ?? this.#empty
-    return git(tree, [...(options.settings ?? []).flatMap(setting => ['-c', setting]), ...args], {
-      env: { ...this.#env, GIT_WORK_TREE: tree, ...(options.index && { GIT_INDEX_FILE: this.index(options.index) }) },
+    const settings = [`core.attributesFile=${join(this.folder, 'attributes.shared')}`, ...(options.settings ?? [])]
+    return git(tree, [...settings.flatMap(setting => ['-c', setting]), ...args], {
+      ...(wall && { wall, priority: 'own' }),
+      env: {
+        ...this.#env,
+        ...KEEP_POINTERS,
+        GIT_WORK_TREE: tree,
+        ...(options.index && { GIT_INDEX_FILE: this.index(options.index) }),
+      },
       maxBytes: MAX_BYTES,
       ...(options.input !== undefined && { input: options.input }),
       ...(options.ok && { ok: options.ok }),
       ...(this.#signal && { signal: this.#signal }),
+    })
+  }
+
+  /**
+   * Runs a command that converts working files, whose paths are its input: behind a wall if a filter is to run.
+   *
+   * Returns whether all of them ran: those whose programs are missing did not.
+   *
+   * @param attributes Where the attributes that choose filters are: in the index, or also in the working tree.
+   */
+  async convert(
+    args: readonly string[],
+    paths: readonly string[],
+    options: Omit<ScratchRepoOptions, 'input'> & { readonly index: string; readonly tree: string },
+    attributes: 'index' | 'tree' = 'index',
+  ): Promise<boolean> {
+    if (paths.length === 0) return true
+    const all = { ...options, input: paths.map(path => `${path}\0`).join('') }
+    // A copy lies in the data folder, of which a wall shows nothing else.
+    const shown = contains(this.folder, options.tree) ? [] : [{ from: options.tree, to: options.tree }]
+    const wall = { ...this.#wall, shown }
+    return withFilters(this.conversion.filters, {
+      used: async () => {
+        const how = ['check-attr', '-z', '--stdin', ...(attributes === 'index' ? ['--cached'] : []), 'filter']
+        const { text } = await this.git(how, all)
+        return text.split('\0').filter((_, at) => at % 3 === 2)
+      },
+      plain: () => this.git(args, all),
+      walled: settings => this.git(args, { ...all, settings: [...(options.settings ?? []), ...settings] }, wall),
     })
   }
 
@@ -144,6 +224,22 @@ export class ScratchRepo {
       })
     this.#asked.set(question, asked)
     return asked
+  }
+
+  /** Copies the index of the person's checkout; false: it has none. */
+  takePersonIndex(index: string): Promise<boolean> {
+    return this.takeIndexOf(this.#gitdir, index)
+  }
+
+  /** Copies the index in a git dir; false: it has none. */
+  async takeIndexOf(gitdir: string, index: string): Promise<boolean> {
+    const from = join(gitdir, 'index')
+    const found = await lstat(from).catch(() => undefined)
+    if (!found || !(await copyPlain(from, this.index(index)))) return false
+    // Dated as the original, since git reads files again that are as young as the index.
+    const dated = new Date(Math.floor(found.mtimeMs))
+    await utimes(this.index(index), dated, dated)
+    return true
   }
 
   /** Reads a commit into an index. */

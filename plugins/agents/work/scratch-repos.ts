@@ -2,7 +2,7 @@ import { copyFile, mkdir, readdir, rename, rm, stat, utimes } from 'node:fs/prom
 import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import type { GitAnswer } from '../../../sdk/node/programs/git.js'
-import { ScratchRepo, type ScratchCache } from './scratch-repo.js'
+import { ScratchRepo, type FilterWall, type ScratchCache } from './scratch-repo.js'
 import type { Repository } from './repository.js'
 
 const MOST_BYTES = 16 * 1024 * 1024
@@ -19,11 +19,13 @@ const MOST_INDEXES = 4
 export class ScratchRepos implements ScratchCache {
   readonly #folder: string
   readonly #indexes: string
+  readonly #wall: FilterWall
   readonly #answers = new Map<string, GitAnswer>()
   #bytes = 0
 
   /** @param folder A folder used by nothing else. */
-  constructor(folder: string) {
+  constructor(folder: string, wall: FilterWall) {
+    this.#wall = wall
     this.#folder = join(folder, 'benches')
     this.#indexes = join(folder, 'indexes')
   }
@@ -45,6 +47,7 @@ export class ScratchRepos implements ScratchCache {
       tip,
       this,
       `${folders.common}\0${shallow}`,
+      this.#wall,
       own,
       signal,
     )

@@ -1,5 +1,7 @@
 import { contains } from '../../../sdk/node/files/paths.js'
 import { git, GitFailure, type GitAnswer, type GitOptions } from '../../../sdk/node/programs/git.js'
+import { conversionOf, settingArgs } from '../../../sdk/node/repositories/conversion.js'
+import { note } from '../../../sdk/node/wall/sources.js'
 import type { WallBase } from '../../../sdk/node/transport/remote-git.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import { refuse } from '../../../sdk/index.js'
@@ -74,9 +76,22 @@ export class RepoGit {
     return { ...this.wall, sealed: true, readOnly: [this.place.common] }
   }
 
+  /** What the person's own git has set about the form of files; the repository's settings are read anyway. */
+  async #forms(wall: Omit<WallSpec, 'cwd' | 'env'>): Promise<{ settings: string[]; wall: typeof wall }> {
+    const { forms, filters, attributes } = await conversionOf(this.place)
+    const settings = settingArgs([...forms, ...filters])
+    if (attributes === '') return { settings, wall }
+    const from = await note(wall.data, attributes)
+    const shown = [...(wall.shown ?? []), { from, to: from }]
+    return { settings: [...settings, '-c', `core.attributesFile=${from}`], wall: { ...wall, shown } }
+  }
+
   async #run(args: readonly string[], options: GitOptions): Promise<GitAnswer> {
     try {
-      return await git(this.place.dir, args, { ...options, env: { ...this.env, ...options.env } })
+      const how = { ...options, env: { ...this.env, ...options.env } }
+      if (!how.wall) return await git(this.place.dir, args, how)
+      const { settings, wall } = await this.#forms(how.wall)
+      return await git(this.place.dir, [...settings, ...args], { ...how, wall })
     } catch (error) {
       if (error instanceof GitFailure && / did not end within /.test(error.message)) refuse('failed', error.message)
       if (isLeftOut(error)) refuseLeftOut(this.place.repo, error)

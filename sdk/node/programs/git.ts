@@ -78,7 +78,6 @@ const SETTINGS = [
   'core.sshCommand=false',
   'core.gitProxy=',
   'core.alternateRefsCommand=true',
-  'core.attributesFile=/dev/null',
   'core.quotePath=false',
   'credential.helper=',
   'commit.gpgSign=false',
@@ -97,6 +96,9 @@ const SETTINGS = [
   'advice.detachedHead=false',
   'color.ui=false',
 ].flatMap(setting => ['-c', setting])
+
+/** Outside a wall git reads no attributes but those of the repository. */
+const UNWALLED = ['-c', 'core.attributesFile=/dev/null']
 
 /** Commands that would run a diff program or a text converter of the repository unless told not to. */
 const SHOWING = new Set(['diff', 'log', 'show', 'diff-tree', 'diff-index', 'diff-files', 'format-patch', 'whatchanged'])
@@ -163,7 +165,7 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
   const program = await needProgram('git')
   const settings = settingsOf(args)
   const [command = '', ...rest] = args.slice(settings.length)
-  const all = [...SETTINGS, ...settings, '--no-pager', ...guarded(command, rest)]
+  const all = [...SETTINGS, ...(wall ? [] : UNWALLED), ...settings, '--no-pager', ...guarded(command, rest)]
   const onOutput =
     (to ?? said) && ((piece: Buffer, from: 'stdout' | 'stderr') => (from === 'stdout' ? to?.(piece) : said?.(piece)))
   const how = { signal, input, maxBytes, timeoutMs, ...(priority && { priority }), ...(onOutput && { onOutput }) }
@@ -187,7 +189,7 @@ export interface ResidentGit {
 /** The command of a git that stays and reads objects and refs, under the same rules as `git`. */
 export const residentGit = async (cwd: string, args: readonly string[], env: Env): Promise<ResidentGit> => ({
   program: await needProgram('git'),
-  args: [...SETTINGS, '--no-pager', ...args],
+  args: [...SETTINGS, ...UNWALLED, '--no-pager', ...args],
   env: await ownEnv({ ...ENV, GIT_CEILING_DIRECTORIES: dirname(cwd), ...env }),
   cwd,
 })

@@ -27,7 +27,7 @@ const standingsOf = (bed: Bed) => {
   const failures: string[] = []
   const statuses = new BranchStatuses({
     workspace: bed.main,
-    scratchRepos: new ScratchRepos(bed.folder),
+    scratchRepos: new ScratchRepos(bed.folder, { workspace: bed.main, data: join(bed.folder, 'data') }),
     refs: new Refs(),
     signal: new AbortController().signal,
     failed: message => failures.push(message),

@@ -61,7 +61,7 @@ try {
   await landRepo(
     {
       workspace,
-      scratchRepos: new ScratchRepos(scratchRepos),
+      scratchRepos: new ScratchRepos(scratchRepos, { workspace, data: scratchRepos }),
       refs: new Refs(),
       locks: new KeyedMutex(),
       records: new LandingRecords(files as never),

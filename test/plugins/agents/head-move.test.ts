@@ -12,7 +12,9 @@ import { Bed, inGit, memoryFiles } from './support.js'
 
 const moveOf = async (bed: Bed, from: string, to: string, commits: readonly string[]) => {
   const here = { folders: gitFolders(bed.main)!, tip: from } as Repository
-  return new ScratchRepos(bed.folder).with(here, scratch => headMove(scratch, from, to, commits))
+  return new ScratchRepos(bed.folder, { workspace: bed.main, data: join(bed.folder, 'data') }).with(here, scratch =>
+    headMove(scratch, from, to, commits),
+  )
 }
 
 const write = (folder: string, path: string, text: string): void => {
@@ -101,7 +103,7 @@ t.test('after every change of main an updated branch status equals a new one', a
   const made = () =>
     new BranchStatuses({
       workspace: bed.main,
-      scratchRepos: new ScratchRepos(bed.folder),
+      scratchRepos: new ScratchRepos(bed.folder, { workspace: bed.main, data: join(bed.folder, 'data') }),
       refs: new Refs(),
       signal: new AbortController().signal,
       files,

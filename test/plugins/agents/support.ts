@@ -71,7 +71,7 @@ export class Bed {
     this.repo = { repo: 'root', base: this.head }
     this.deps = {
       workspace: this.main,
-      scratchRepos: new ScratchRepos(this.folder),
+      scratchRepos: new ScratchRepos(this.folder, { workspace: this.main, data: join(this.folder, 'data') }),
       refs: new Refs(),
       locks: new KeyedMutex(),
       records: new LandingRecords(memoryFiles()),

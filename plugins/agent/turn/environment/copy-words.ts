@@ -8,6 +8,12 @@ import type { TurnNetwork } from './networks.js'
 export const uncommittedNotice = ({ message }: GitFailure): string =>
   `what the turn left could not be committed (${message.slice(0, 300)}): have the agent fix that`
 
+/** The notice about filters of git that cannot run. */
+export const unfilteredNotice = (repo: string, filters: readonly string[]): string =>
+  `the filter${filters.length === 1 ? '' : 's'} ${filters.join(', ')} of ${repo} cannot run behind the wall, so `
+  + 'this copy has the files as git stores them (of LFS: pointers): install what the filter starts, or show it with '
+  + 'wall.read, for later copies'
+
 /** The notice about files outside every repository, on a machine without a wall to prevent them. */
 export const outsideNotice = (paths: readonly string[], repos: readonly CopyRepo[]): string =>
   `${paths.length} file${paths.length === 1 ? ' lies' : 's lie'} outside the repositories of this private copy `

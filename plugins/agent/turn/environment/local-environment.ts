@@ -34,6 +34,7 @@ import {
   narrowedNotice,
   outsideNotice,
   uncommittedNotice,
+  unfilteredNotice,
   worktreeFrame,
 } from './copy-words.js'
 import { needNotes, needTools } from './needs.js'
@@ -241,6 +242,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     await conversations.update(id, { branch, repos, starts: undefined })
     const shown = sync && { commits: sync.commits, blocked: coveredRepos(folders, sync.blocked) }
     turn.log.push(await worktreeFrame(branch, repos, this.#networks.get(turn), shown))
+    for (const { repo, filters } of opened.unfiltered ?? [])
+      turn.log.push({ kind: 'notice', level: 'warning', text: unfilteredNotice(repo, filters), source: 'copies' })
     const { id: state, commits } = checkpoint ?? (await copies.checkpoint(id, repos))
     const kept = commits.map(({ repo, tip }) => ({
       repo,
