@@ -28,6 +28,9 @@ export type MostCharacters<Most extends number> = tags.TagBase<{
   schema: { maxLength: Most }
 }>
 
+/** The SHA-256 of what somebody looks at, in hex. */
+export type ContentDigest = string & tags.MinLength<64> & tags.MaxLength<64> & tags.Pattern<'^[0-9a-f]*$'>
+
 /** The answer of a call that returns no data. */
 export interface Ok {
   ok: true

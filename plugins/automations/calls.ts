@@ -134,12 +134,16 @@ export const automationCalls = (host: Host, parts: AutomationParts): Handlers<Au
       changed(id)
       return { url: address(id, context), token, createdAt }
     },
-    'GET /automations/pending': (_, { caller }) => ({
-      approvals: held.all.map(wake => (seesPayload(caller) ? { ...wake } : withoutPayload(wake))),
-    }),
-    'POST /automations/pending/{id}/approve': async ({ id }, context) => {
+    'GET /automations/pending': async (_, { caller }) => {
+      const shown = held.all.map(async wake => {
+        const digest = await releases.digest(wake)
+        return { ...(seesPayload(caller) ? wake : withoutPayload(wake)), ...(digest !== undefined && { digest }) }
+      })
+      return { approvals: await Promise.all(shown) }
+    },
+    'POST /automations/pending/{id}/approve': async ({ id, expect }, context) => {
       const of = held.get(id)?.wake.automationId
-      const answer = await releases.approve(id, context.caller.actor)
+      const answer = await releases.approve(id, context.caller.actor, expect)
       if (of !== undefined) await told('automation.approved', of, context, { id })
       return answer
     },

@@ -81,6 +81,7 @@ export const cli: CliTable<AutomationsCalls> = {
         since: 'createdAt',
         why: 'reason',
         payload: { field: 'payload' },
+        'for --expect': { field: 'digest', most: 64 },
       },
       none: 'no wakes wait for a yes',
     },

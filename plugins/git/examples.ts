@@ -97,7 +97,7 @@ export const examples = (): Examples<GitCalls> => ({
   'GET /git/{repo}/branches': {
     input: { repo: 'root' },
     output: {
-      branches: [{ name: 'main', current: true, upstream: 'origin/main', ahead: 1, behind: 0, at: AT }],
+      branches: [{ name: 'main', current: true, sha: HEAD, upstream: 'origin/main', ahead: 1, behind: 0, at: AT }],
       remotes: [{ name: 'origin/main', remote: 'origin', branch: 'main', at: AT }],
       tags: [{ name: 'v1', sha: HEAD, at: AT, annotated: false }],
       defaultBranch: 'main',

@@ -22,6 +22,8 @@ export interface GitChange {
   from?: string
   additions?: Count
   deletions?: Count
+  /** Of an uncommitted change: names what is in the index and on disk, as `expect` of a discard takes it. */
+  stamp?: string
 }
 /** The state of a branch relative to its upstream, as of the last fetch. */
 export interface GitRemoteState {
@@ -30,6 +32,8 @@ export interface GitRemoteState {
   upstream?: string
   ahead: Count
   behind: Count
+  /** The commit on which the branch stands. */
+  head?: string
 }
 /** The uncommitted changes of one repository. */
 export interface UncommittedChanges {

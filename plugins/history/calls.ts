@@ -182,6 +182,7 @@ export const historyCalls = (host: HistoryHost, saved: SavedPoints, restoring: R
       return {
         changes: page.map(({ key: _key, ...change }) => change),
         ...(more && { hasMore: true, after: page.at(-1)!.key }),
+        ...(against === 'now' && !view.reach && { now: { ...to } }),
       }
     },
     'GET /history/file-diff': async (input, { caller }) => {

@@ -42,6 +42,10 @@ export interface RestoreFailure {
   path?: string
   message: string
 }
+/** The state of the files of each repository: what `expect` of a restore takes. */
+export interface FilesSeen {
+  [scope: string]: string & tags.MinLength<1> & tags.MaxLength<64>
+}
 /** The result of a restore. */
 export interface Restored {
   ok: true
@@ -92,7 +96,8 @@ export interface HistoryCalls {
   /**
    * List the changes of a point since the previous listed one, or from it to another one.
    *
-   * `against` is the id of another point, or `now`: what a restore would undo, read from disk.
+   * `against` is the id of another point, or `now`: what a restore would undo, read from disk; then `now` is the state
+   * that it showed.
    *
    * - 404: no such point
    * - 501: git is missing; the message says how to install it
@@ -101,6 +106,7 @@ export interface HistoryCalls {
     changes: SnapshotChange[]
     hasMore?: boolean
     after?: string
+    now?: FilesSeen
   }
 
   /**
@@ -121,11 +127,13 @@ export interface HistoryCalls {
    *
    * A point is saved before; restoring that one undoes this. Files made since are removed, ignored files stay, and so
    * do branches, HEAD and index: the difference shows as uncommitted. A folder in `paths` counts with all below it.
+   * With `expect`, the `now` of `GET /history/diff`, only what that diff showed is replaced or removed.
    *
    * - 400: `paths` without `scope`
    * - 404: no such point, no such repository in it, or a path that is neither in it nor on disk
    * - 409: a turn runs in the shared tree, without `force`; a repository is in the middle of an operation or busy for
-   *   60 s; or another restore runs
+   *   60 s; another restore runs; or files are not those of `expect`: `now` is the state of now, `moved` names the
+   *   paths that changed since
    * - 413: the disk is full; nothing was changed
    * - 501: git is missing; the message says how to install it
    */
@@ -134,6 +142,7 @@ export interface HistoryCalls {
     scope?: Text
     paths?: (string & tags.MinLength<1> & tags.MaxLength<4096>)[] & tags.MinItems<1> & tags.MaxItems<500>
     force?: boolean
+    expect?: FilesSeen
   }): Restored
 
   /** Saves a point of the workspace for another group; without an id nothing could be saved. */

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import { pathOfRepo, refuse, type Context, type Host } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
+import { GitFailure } from '../../sdk/node/programs/git.js'
 import { isFull } from '../../sdk/node/files/disk.js'
 import { checkedScopePath } from './paths.js'
 import type { RestoreFailure, Restored } from './contract.js'
@@ -21,9 +22,19 @@ export interface RestoreOrder {
   readonly id: string
   readonly scope?: string | undefined
   readonly paths?: readonly string[] | undefined
+  /** The trees that somebody looked at. */
+  readonly expect?: { readonly [scope: string]: string } | undefined
 }
 
 const FILE = 'restore'
+const TREE = /^[0-9a-f]{40,64}$/
+const MOST_MOVED = 200
+const MOST_NAMED = 5
+
+const isAtOrBelow = (path: string, asked: string): boolean => {
+  const folder = posix.normalize(asked).replace(/\/$/, '')
+  return folder === '.' || path === folder || path.startsWith(`${folder}/`)
+}
 
 /** Brings repositories back to a point; a restore that was cut off is finished at the next start. */
 export class Restoring {
@@ -75,6 +86,7 @@ export class Restoring {
     if (!now || before.partial.length > 0)
       return refuse('failed', `no point could be saved of ${before.partial.join(', ')}: nothing was changed`)
     const trees = await this.#targets(order, point, now)
+    await this.#assertSeen(order, now, Object.keys(trees))
     const changes = await saved.between(pick(now.trees, trees), trees)
     const begun: RunningRestore = { id: randomUUID(), point: point.id, by, trees }
     await this.#host.files.write(FILE, begun)
@@ -90,6 +102,37 @@ export class Restoring {
       restored: done.filter(({ path }) => path.status !== 'deleted').length,
       removed: done.filter(({ path }) => path.status === 'deleted').length,
       failed,
+    }
+  }
+
+  /** Refuses files that are not those that somebody looked at. */
+  async #assertSeen({ expect, paths }: RestoreOrder, now: StoredPoint, scopes: readonly string[]): Promise<void> {
+    if (!expect) return
+    const moved: { scope: string; paths: string[] }[] = []
+    for (const scope of scopes) {
+      const [seen, found] = [expect[scope], now.trees[scope]]
+      if (seen === found) continue
+      const changed = await this.#changedSince(scope, seen, found)
+      const touched = changed?.filter(each => !paths || paths.some(path => isAtOrBelow(each, path)))
+      if (touched?.length !== 0) moved.push({ scope, paths: (touched ?? []).slice(0, MOST_MOVED) })
+    }
+    if (moved.length === 0) return
+    const names = moved.flatMap(each => each.paths.map(path => posix.join(pathOfRepo(each.scope), path)))
+    const named = names.slice(0, MOST_NAMED).join(', ') || moved.map(({ scope }) => scope).join(', ')
+    refuse('conflict', `the files are not what was seen (changed since: ${named}): look at the diff, then restore`, {
+      fields: { now: { ...now.trees }, moved },
+    })
+  }
+
+  /** The paths that differ from what was seen; undefined: what was seen is no state of this repository. */
+  async #changedSince(scope: string, seen = '', found?: string): Promise<string[] | undefined> {
+    if (!TREE.test(seen)) return undefined
+    const store = await this.#saved.store(scope)
+    try {
+      return (await store.changes(seen, found)).map(({ path }) => path)
+    } catch (error) {
+      if (error instanceof GitFailure) return undefined
+      throw error
     }
   }
 

@@ -8,10 +8,10 @@ import { publicAddress } from '../../sdk/node/pages/public-address.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { OutboxCalls, PublishedEntry } from './contract.js'
 import { OutboxListing, outboxUrl, urlBelow } from './listing.js'
-import type { Outbox, Publication } from './outbox.js'
+import { publicationDigestOf, type Outbox, type Publication } from './outbox.js'
 import { OUTBOX } from './public-folder.js'
 import type { OutboxServing } from './serving.js'
-import { entryBytes } from './stored-entry.js'
+import { entryBytes, type StoredEntry } from './stored-entry.js'
 import type { Verdicts } from './verdicts.js'
 
 const LISTED = 500
@@ -28,6 +28,8 @@ export interface OutboxCallDeps {
   readonly published: (path?: string) => void
 }
 
+const countedIn = (files: StoredEntry['files']) => ({ files: files.length, bytes: entryBytes({ files }) })
+
 /** Serves the calls of the group. */
 export const outboxCalls = ({ host, outbox, verdicts, serving, published }: OutboxCallDeps): Handlers<OutboxCalls> => {
   const listing = new OutboxListing(outbox, verdicts)
@@ -36,6 +38,12 @@ export const outboxCalls = ({ host, outbox, verdicts, serving, published }: Outb
   const assertOn = () => {
     if (host.place.publicPages.serve === 'off')
       refuse('conflict', 'this sandbox serves nothing in public: its deployment switched that off')
+  }
+
+  /** What would be published. */
+  const checked = async (publication: Publication, context: Context): Promise<PublishedEntry> => {
+    const copy = await outbox.check(publication, AbortSignal.any([context.signal, host.signal]))
+    return { path: publication.as, digest: publicationDigestOf(copy), blocked: copy.blocked, ...countedIn(copy.files) }
   }
 
   const publish = async (publication: Publication, context: Context): Promise<PublishedEntry> => {
@@ -59,9 +67,9 @@ export const outboxCalls = ({ host, outbox, verdicts, serving, published }: Outb
     return {
       path: as,
       ...(url !== undefined && { url }),
-      files: entry.files.length,
-      bytes: entryBytes(entry),
+      ...countedIn(entry.files),
       blocked: copy.blocked,
+      digest: publicationDigestOf(copy),
     }
   }
 
@@ -75,14 +83,14 @@ export const outboxCalls = ({ host, outbox, verdicts, serving, published }: Outb
       })
       return { ...(url !== undefined && { url }), reach, ...page }
     },
-    'POST /public/publish': async ({ path, as, agent, expiresAt }, context) => {
+    'POST /public/publish': async ({ path, as, agent, expiresAt, mode = 'apply', expect }, context) => {
       const segments = segmentsOf(path, { existing: true })
       const wrong = (field: string, expected: string): never =>
         refuse('invalid', `${field}: expected ${expected}`, { errors: [{ path: field, expected }] })
       if (segments[0] === OUTBOX) wrong('path', 'a path outside of public/, which holds what is published')
       const name = as ?? basename(segments.at(-1)!)
       if (CONTROL.test(name)) wrong('as', 'a name without backslashes and control characters')
-      return publish(
+      return (mode === 'check' ? checked : publish)(
         {
           ...{
             tree: await treeFor(host, agent, context),
@@ -92,6 +100,7 @@ export const outboxCalls = ({ host, outbox, verdicts, serving, published }: Outb
           },
           source: segments.join('/'),
           ...(expiresAt !== undefined && { expiresAt }),
+          ...(expect !== undefined && { expect }),
         },
         context,
       )

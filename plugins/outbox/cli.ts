@@ -23,10 +23,25 @@ export const cli: CliTable<OutboxCalls> = {
     publish: {
       call: 'POST /public/publish',
       args: ['path', 'as'],
-      flags: { expiresAt: { name: 'expires', help: 'until when, such as 7d' } },
+      flags: {
+        expiresAt: { name: 'expires', help: 'until when, such as 7d' },
+        expect: { help: 'publish only the files that check showed' },
+      },
       done: 'published {path}: {url}',
       columns: { files: 'files', size: 'bytes', 'left out': 'blocked.path' },
       examples: ['docs/report report'],
+    },
+    check: {
+      call: 'POST /public/publish',
+      args: ['path', 'as'],
+      fill: () => ({ mode: 'check' }),
+      done: 'would publish {path}; nothing is published yet',
+      columns: {
+        files: 'files',
+        size: 'bytes',
+        'left out': 'blocked.path',
+        'for --expect': { field: 'digest', most: 64 },
+      },
     },
     unpublish: { call: 'POST /public/unpublish', args: ['path'], done: 'withdrew {path}' },
     rotate: { call: 'POST /public/rotate', done: 'the outbox has a new address; the old ones answer nothing: {url}' },

@@ -1,6 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
-import type { Count, Millis, Ok, Size } from '../../sdk/types.js'
+import type { ContentDigest, Count, Millis, Ok, Size } from '../../sdk/types.js'
 import type { ConversationId } from '../agent/contract.js'
 
 /** Why a file is not served. */
@@ -50,6 +50,8 @@ export interface PublishedEntry {
   files: Count
   bytes: Size
   blocked: BlockedFile[]
+  /** Of the names and bytes of the files: what `expect` takes. */
+  digest: ContentDigest
 }
 /** The bytes of a published file. */
 export interface OutboxFile {
@@ -82,10 +84,12 @@ export interface OutboxCalls {
    *
    * It gets its own name or `as`, and replaces what was published under that name in one step, so that addresses stay.
    * In a folder, links, hidden files, credentials and files that contain secrets are left out and listed in `blocked`;
-   * `index.html` is served at the folder's address.
+   * `index.html` is served at the folder's address. `mode: "check"` reads all of it, says what would be published and
+   * publishes nothing. With `expect`, the `digest` of that answer, exactly those files are published.
    *
    * - 404: no such path
-   * - 409: serving is switched off, or the name belongs to something in `public/` that was not published
+   * - 409: serving is switched off, the name belongs to something in `public/` that was not published, or the files are
+   *   not those of `expect`: `digest`, `files` and `bytes` are those of now, and nothing was published
    * - 413: a file over 512 MiB, over 4 GiB or 20,000 files in the outbox, over 12 folders in each other, or the disk is
    *   full
    * - 422: the file is blocked, a folder without a file to publish, or `expiresAt` in the past
@@ -95,6 +99,8 @@ export interface OutboxCalls {
     as?: OutboxName
     expiresAt?: Millis
     agent?: ConversationId
+    mode?: 'check' | 'apply'
+    expect?: ContentDigest
   }): PublishedEntry
 
   /**

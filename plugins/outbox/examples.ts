@@ -33,6 +33,7 @@ export const examples = (): Examples<OutboxCalls> => ({
       files: 1,
       bytes: 18211,
       blocked: [{ path: '.env', reason: 'hidden' }],
+      digest: '1f'.repeat(32),
     },
   },
   'POST /public/unpublish': { input: { path: 'report' }, output: { ok: true } },

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { lstat, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { Refusal, refuse } from '../../sdk/index.js'
@@ -6,7 +6,13 @@ import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { flushFolder, flushFolders, flushTree } from '../../sdk/node/files/files.js'
 import { LOCAL_FOLDER, openLocal } from '../../sdk/node/files/local-folder.js'
-import { openOwnFolder, openParent, type OpenedParent, type PathTree } from '../../sdk/node/files/open-path.js'
+import {
+  openOwnFolder,
+  openParent,
+  shownPath,
+  type OpenedParent,
+  type PathTree,
+} from '../../sdk/node/files/open-path.js'
 import { codeOf } from '../../sdk/node/files/paths.js'
 import type { RevisedMasker } from '../../sdk/node/access/value-masker.js'
 import { openReal } from '../../sdk/node/files/real-path.js'
@@ -27,6 +33,14 @@ export interface Publication {
   readonly as: string
   readonly expiresAt?: number
   readonly by: string
+  /** The digest of the files that somebody looked at. */
+  readonly expect?: string
+}
+
+/** What names the files of a copy byte for byte, whatever they are published as. */
+export const publicationDigestOf = ({ files }: Pick<StagedCopy, 'files'>): string => {
+  const of = files.map(({ path, size, sha256 }) => [path.split('/').slice(1), size, sha256])
+  return createHash('sha256').update(JSON.stringify(of)).digest('hex')
 }
 
 /** The published files: every change of `public/` and of what is stored about it. */
@@ -62,7 +76,7 @@ export class Outbox {
 
   /** Publishes a copy in place of what has its name. */
   async publish(
-    { tree, path, source, as: name, expiresAt, by }: Publication,
+    { tree, path, source, as: name, expiresAt, by, expect }: Publication,
     signal: AbortSignal,
   ): Promise<{ entry: StoredEntry; copy: StagedCopy; revision: number }> {
     const staged = randomUUID()
@@ -74,6 +88,7 @@ export class Outbox {
       await mkdir(stage)
       const to = { place: join(stage, NEW), name }
       const copy = await stageCopy({ tree, path }, to, masker, this.book.quota(name), signal)
+      assertSeen(path, copy, expect)
       await flushTree(stage)
       failpoint('outbox.staged')
       const entry: StoredEntry = {
@@ -93,6 +108,28 @@ export class Outbox {
         this.book.forgetOpened(name)
       })
       return { entry, copy, revision }
+    } finally {
+      await rm(stage, { recursive: true, force: true })
+    }
+  }
+
+  /** Reads what would be published, and publishes nothing. */
+  async check({ tree, path, as: name, expect }: Publication, signal: AbortSignal): Promise<StagedCopy> {
+    await this.#assertOwn(name)
+    await using local = await openLocal(this.tree.root, STAGED)
+    const stage = join(local.at, randomUUID())
+    try {
+      const { masker } = await this.#masker()
+      await mkdir(stage)
+      const copy = await stageCopy(
+        { tree, path },
+        { place: join(stage, NEW), name },
+        masker,
+        this.book.quota(name),
+        signal,
+      )
+      assertSeen(path, copy, expect)
+      return copy
     } finally {
       await rm(stage, { recursive: true, force: true })
     }
@@ -229,6 +266,16 @@ export class Outbox {
     await parent.close()
     return undefined
   }
+}
+
+/** Refuses files that are not those that somebody looked at. */
+const assertSeen = (path: string, copy: StagedCopy, expect: string | undefined): void => {
+  const digest = expect === undefined ? undefined : publicationDigestOf(copy)
+  if (digest === expect) return
+  const bytes = copy.files.reduce((sum, { size }) => sum + size, 0)
+  refuse('conflict', `${shownPath(path)} is not what was seen: check it again, then publish it`, {
+    fields: { digest, files: copy.files.length, bytes },
+  })
 }
 
 const isThere = (path: string): Promise<boolean> =>

@@ -1,7 +1,8 @@
 import { createPublicKey } from 'node:crypto'
 import { Refusal, refuse } from '../../sdk/index.js'
 import type { MachineReach } from '../../sdk/node/network/addresses.js'
-import { addressesOf, SENTENCES, webAddress } from '../../sdk/node/network/outbound.js'
+import { SENTENCES } from '../../sdk/node/network/failure-words.js'
+import { wayTo, webAddress } from '../../sdk/node/network/outbound.js'
 import type { PushChannel, WebPushKeys } from './contract.js'
 
 const POINT_BYTES = 65
@@ -47,7 +48,7 @@ export const assertChannel = async (channel: PushChannel, reach: MachineReach): 
   if (channel.kind === 'webpush') assertKeys(channel.keys)
   const late = AbortSignal.timeout(LOOKUP_MS)
   try {
-    await addressesOf(url, reach, late)
+    await wayTo(url, reach, late)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
     if (error instanceof Refusal) refuse('unprocessable', `${path}: ${message}`)

@@ -6,7 +6,7 @@ import { publicAddress } from '../../sdk/node/pages/public-address.js'
 import { servedPublicFile } from '../../sdk/node/pages/served-file.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { ShareCalls, SharedConversation, SharePageBytes } from './contract.js'
-import { snapshotOf, type SnapshotAsked } from './page/snapshot.js'
+import { pageDigestOf, snapshotOf, type PageSnapshot, type SnapshotAsked } from './page/snapshot.js'
 import { newShareId, type Shares, type StoredShare } from './shares.js'
 
 const REQUESTS = 300
@@ -35,6 +35,15 @@ export const shareCalls = ({ host, shares, secrets, published }: ShareCallDeps):
       refuse('unprocessable', 'expiresAt: expected a time to come, found one in the past')
   }
   const taken = (asked: SnapshotAsked, context: Context) => snapshotOf(host, secrets, asked, context)
+
+  /** Refuses a page that is not the one that somebody looked at. */
+  const assertSeen = (snapshot: PageSnapshot, expect: string | undefined, about: string) => {
+    const digest = expect === undefined ? undefined : pageDigestOf(snapshot)
+    if (digest === expect) return
+    refuse('conflict', `the page of ${about} is not what was seen: preview it again, then share it`, {
+      fields: { digest, messages: snapshot.messages },
+    })
+  }
 
   const shown = async (share: StoredShare, rows: number | undefined, context: Context): Promise<SharedConversation> => {
     const { version: _version, rows: before, files: _files, expired: _expired, ...rest } = share
@@ -86,13 +95,15 @@ export const shareCalls = ({ host, shares, secrets, published }: ShareCallDeps):
         // The cut may be within a character.
         html: cut ? html.toString('utf8', 0, MOST_PREVIEW - 4).replace(/\ufffd+$/, '') : html.toString(),
         truncated: cut,
+        digest: pageDigestOf({ html, pictures }),
       }
     },
-    'POST /share': async ({ expiresAt, ...asked }, context) => {
+    'POST /share': async ({ expiresAt, expect, ...asked }, context) => {
       if (!isOn) refuse('conflict', 'this sandbox serves nothing in public: its deployment switched that off')
       assertLater(expiresAt)
       if (asked.title.trim() === '') refuse('invalid', 'title: expected one with a visible character')
       const snapshot = await taken(asked, context)
+      assertSeen(snapshot, expect, asked.conversationId)
       const share = await shares.keep(
         {
           ...asked,
@@ -106,11 +117,12 @@ export const shareCalls = ({ host, shares, secrets, published }: ShareCallDeps):
       await noted('created', share, context)
       return shown(share, snapshot.rows, context)
     },
-    'POST /share/update': async ({ id, expiresAt }, context) => {
+    'POST /share/update': async ({ id, expiresAt, expect }, context) => {
       const { expiresAt: until, expired: _, ...before } = shares.get(id)
       assertLater(expiresAt)
       const end = expiresAt === undefined ? until : (expiresAt ?? undefined)
       const snapshot = await taken(before, context)
+      assertSeen(snapshot, expect, before.conversationId)
       const share = await shares.keep(
         { ...before, sharedAt: Date.now(), ...(end !== undefined && { expiresAt: end }) },
         snapshot,

@@ -32,7 +32,10 @@ export const cli: CliTable<ShareCalls> = {
     create: {
       call: 'POST /share',
       args: ['conversationId', 'title'],
-      flags: { expiresAt: { name: 'expires', help: 'until when, such as 7d' } },
+      flags: {
+        expiresAt: { name: 'expires', help: 'until when, such as 7d' },
+        expect: { help: 'share only the page that preview with this title showed' },
+      },
       fill: () => ({ detail: 'messages' }),
       done: 'shared {conversationId}: {url}',
       columns: SHARED,
@@ -49,6 +52,7 @@ export const cli: CliTable<ShareCalls> = {
         'masked values': 'redactions.count',
         'left out': 'dropped.length',
         'cut short': 'truncated',
+        'for --expect': { field: 'digest', most: 64 },
       },
     },
     update: {

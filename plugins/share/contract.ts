@@ -1,6 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
-import type { Count, Millis, MostCharacters, Size } from '../../sdk/types.js'
+import type { ContentDigest, Count, Millis, MostCharacters, Size } from '../../sdk/types.js'
 
 /** The two speakers' words, or also tool calls, changes, pictures and thinking. */
 export type ShareDetail = 'messages' | 'everything'
@@ -56,6 +56,8 @@ export interface SharePreview {
   /** At most 4 MiB of it. */
   html: string
   truncated: boolean
+  /** Of the page and its pictures: what `expect` of a share takes. */
+  digest: ContentDigest
 }
 /** The page of a share, or one of its pictures. */
 export interface SharePageBytes {
@@ -89,10 +91,12 @@ export interface ShareCalls {
   /**
    * Share a conversation as it is now: its page gets an address that nobody can guess.
    *
-   * The page does not change when the conversation goes on. Sharing a conversation twice gives two addresses.
+   * The page does not change when the conversation goes on. Sharing a conversation twice gives two addresses. With
+   * `expect`, the `digest` of `POST /share/preview` with the same title and detail, exactly the page that it showed is
+   * shared.
    *
    * - 404: no such conversation
-   * - 409: serving is switched off
+   * - 409: serving is switched off, or the page is not the one of `expect`: `digest` and `messages` are those of now
    * - 413: the page would be larger than 64 MiB with its pictures, or the disk is full
    * - 422: it has no message yet, or `expiresAt` is in the past
    * - 503: the store with the tokens of the privacy shield is locked
@@ -102,18 +106,21 @@ export interface ShareCalls {
     title: ShareTitle
     detail: ShareDetail
     expiresAt?: Millis
+    expect?: ContentDigest
   }): SharedConversation
 
   /**
    * Take the snapshot of a share again, under the same address, title and detail.
    *
-   * Pictures that are not shown any more go. `expiresAt` sets another end, null takes it away.
+   * Pictures that are not shown any more go. `expiresAt` sets another end, null takes it away. With `expect`, the
+   * `digest` of `POST /share/preview` with the title and detail of the share, exactly that page is shared.
    *
    * - 404: no such share, or its conversation is gone
+   * - 409: the page is not the one of `expect`: `digest` and `messages` are those of now; the share stays as it was
    * - 413: the page would be larger than 64 MiB with its pictures, or the disk is full
    * - 422: the conversation has no message, or `expiresAt` is in the past
    */
-  'POST /share/update'(input: { id: ShareId; expiresAt?: Millis | null }): SharedConversation
+  'POST /share/update'(input: { id: ShareId; expiresAt?: Millis | null; expect?: ContentDigest }): SharedConversation
 
   /** Take a share down: its address answers 404 from then on. One that is not there is fine, and the answer says so. */
   'POST /share/remove'(input: { id: ShareId }): ShareRemoved

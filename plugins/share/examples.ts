@@ -2,6 +2,7 @@ import type { Examples } from '../../sdk/contract.js'
 import type { ShareCalls, SharedConversation } from './contract.js'
 
 const ID = 'a-parser-for-dates-k3v6xq2w5n7m4t3z2y6r5b4c3d'
+const DIGEST = '1f'.repeat(32)
 const SHARE: SharedConversation = {
   id: ID,
   conversationId: 'dates',
@@ -32,10 +33,11 @@ export const examples = (): Examples<ShareCalls> => ({
       dropped: [],
       html: '<!doctype html>…',
       truncated: false,
+      digest: DIGEST,
     },
   },
   'POST /share': {
-    input: { conversationId: 'dates', title: 'A parser for dates', detail: 'messages' },
+    input: { conversationId: 'dates', title: 'A parser for dates', detail: 'messages', expect: DIGEST },
     output: SHARE,
   },
   'POST /share/update': { input: { id: ID, expiresAt: null }, output: SHARE },

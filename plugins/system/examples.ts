@@ -156,6 +156,7 @@ export const examples = (): Examples<System> => ({
       skipped: [{ path: 'node_modules', reason: 'tools make it again' }],
       todo: ['install the dependencies'],
       restarting: false,
+      digest: '1f'.repeat(32),
     },
   },
   'GET /system/browsers': { output: { sessions: [BROWSER] } },

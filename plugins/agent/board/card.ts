@@ -1,4 +1,4 @@
-import type { Count, Millis, Positive } from '../../../sdk/types.js'
+import type { ContentDigest, Count, Millis, Positive } from '../../../sdk/types.js'
 import type { ConversationTraits, OpenCard, Origin, SubagentCount } from '../conversations/conversation.js'
 import type { RunEnd, RunId } from '../turn/frames/frames.js'
 
@@ -104,6 +104,8 @@ export interface HeldWake {
   reason: string
   /** Not for viewers and tokens of scope `read`. */
   payload?: string
+  /** Of what an approval runs, the automation as it stands and what was held: `expect` of an approval takes it. */
+  digest?: ContentDigest
   origin?: Origin
   title?: string
   conversationId?: string

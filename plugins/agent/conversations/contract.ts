@@ -36,15 +36,19 @@ export interface ConversationCalls {
    *
    * Restores the files of the private copy, then the record, then the provider's session. Ignored files, the saved
    * state and waiting messages (paused) stay; discarded commits remain in the branch's reflog. The shared tree has no
-   * saved states.
+   * saved states. With `expect`, the run of the newest message that was seen, only messages up to that run are dropped.
    *
    * - 403: the turns of this conversation may write in folders that the caller may only read
    * - 404: no such conversation, or `index` is past the end of its record
-   * - 409: a turn is running or parked, or the message is not a person's or has no saved state
+   * - 409: a turn is running or parked, the message is not a person's or has no saved state, or another run than
+   *   `expect` is the newest one (`run`)
    * - 424: git refused; nothing was removed
    * - 501: git is missing; the message says how to install it
    */
-  'POST /agent/rewind'(input: { conversationId: Text; index: Count }): { snapshot: string; dropped: Count }
+  'POST /agent/rewind'(input: { conversationId: Text; index: Count; expect?: RunId }): {
+    snapshot: string
+    dropped: Count
+  }
 
   /** Every conversation with its live turn, or only those that are archived or not. */
   'agent.conversations'(input: { archived?: boolean }): { conversations: ConversationState[] }

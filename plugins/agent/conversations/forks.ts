@@ -16,7 +16,7 @@ export interface ForkDeps {
   readonly conversations: Conversations
   readonly transcripts: Transcripts
   readonly anchors: Anchors
-  readonly copies: Pick<Copies, 'repositories'>
+  readonly copies: Pick<Copies, 'repositories' | 'resolve'>
   readonly journal: Pick<Journals, 'read' | 'rewrite' | 'remove' | 'list'>
   readonly log: Log
   /** Called before the fork's first turn, so that it knows the tokens of what it begins with. */
@@ -60,7 +60,12 @@ export class Forks {
     if (keep > total)
       refuse('not-found', `forkOf: expected to keep at most the ${total} rows of the record, found ${keep}`)
     const lands = await transcripts.lands(conversationId, keep)
-    if (files === 'now') return { starts: [], lands }
+    if (files === 'now') {
+      if (!live?.branch) return { starts: [], lands }
+      // Its last turn committed all of its work.
+      const now = await copies.resolve(live.id, live.repos)
+      return { starts: now.flatMap(({ repo, tip, base }) => (tip ? [{ repo, tip, base }] : [])), lands }
+    }
     const row = await transcripts.row(conversationId, keep)
     const anchor =
       (await anchors.before(conversationId, keep, row))

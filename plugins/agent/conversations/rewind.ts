@@ -52,7 +52,7 @@ const begunOf = (conversationId: string) => `rewinds/${conversationId}`
  */
 export const rewind = async (
   deps: RewindDeps,
-  { conversationId, index }: { conversationId: string; index: number },
+  { conversationId, index, expect }: { conversationId: string; index: number; expect?: string },
   { held }: Pick<Sender, 'held'>,
   signal: AbortSignal,
 ): Promise<Rewound> => {
@@ -64,12 +64,22 @@ export const rewind = async (
     if (live) refuse('conflict', `a turn of ${conversationId} is ${live.state}: stop it, then go back`)
     const release = await locks.hold(conversationId, signal)
     try {
+      await assertNewest(deps, conversationId, expect)
       // The restored state was not approved by a person who may land.
       if (held !== undefined) await conversations.update(conversationId, { landsAlone: undefined })
       return await goBack(deps, conversations.get(conversationId), index)
     } finally {
       release()
     }
+  })
+}
+
+/** Refuses to drop messages that came after those that somebody saw. */
+const assertNewest = async ({ transcripts }: RewindDeps, id: string, expect: string | undefined): Promise<void> => {
+  const run = expect === undefined ? undefined : await transcripts.last(id)
+  if (run === expect) return
+  refuse('conflict', `another turn of ${id} ran since: expected ${expect} to be the newest, found ${run ?? 'none'}`, {
+    fields: { ...(run !== undefined && { run }) },
   })
 }
 

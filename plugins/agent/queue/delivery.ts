@@ -217,7 +217,8 @@ export class MessageDelivery {
     const forked = input.forkOf ? await forks.check(input.forkOf, conversationId, caller, seen) : NOTHING
     const lands = forked.lands && (!conversations.gone(conversationId) || (await transcripts.lands(conversationId)))
     if (input.startIn) await checks.startIn(input.startIn)
-    if (!isolates(input)) return { starts: [], lands }
+    const copied = forked.starts.length > 0 && input.isolated !== false
+    if (!isolates(input) && !copied) return { starts: [], lands }
     const pinned = await checks.isolation(input, seen)
     return { starts: [...pinned, ...forked.starts.filter(({ repo }) => !pinned.some(pin => pin.repo === repo))], lands }
   }
@@ -242,7 +243,7 @@ export class MessageDelivery {
       ...(input.origin && { origin: { ...input.origin } }),
       ...(forkOf && { forkedFrom: { conversationId: forkOf.conversationId, index: forkOf.keep, files: forkOf.files } }),
       // The usual name: its first turn gives it another where this one is taken.
-      ...(isolates(input) && { branch: usualBranch(conversationId) }),
+      ...((isolates(input) || begins.starts.length > 0) && { branch: usualBranch(conversationId) }),
       repos: [],
       ...(folders && { folders: folders.map(folder => ({ ...folder })) }),
       ...(lands && begins.lands && { landsAlone: true }),

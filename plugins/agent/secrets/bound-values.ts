@@ -3,7 +3,7 @@ import { Refusal, type Host } from '../../../sdk/index.js'
 import type { Hidden } from '../../../sdk/node/access/mask-forms.js'
 import { Masker } from '../../../sdk/node/access/masker.js'
 import { isBoundTo, type BoundTarget, type BoundTraffic } from '../../../sdk/node/network/bound-traffic.js'
-import { written, type Target } from '../../../sdk/node/network/policy.js'
+import { written, type Target } from '../../../sdk/node/network/host-form.js'
 import type { BoundSecret, SecretLane } from '../../secrets/contract.js'
 
 /** Who uses stored values. */

@@ -99,7 +99,7 @@ export const moveFile = tool('Move', {
     at(tree, from, { link: true }, async source => {
       const itself = segmentsOf(to)
         .join('/')
-        .startsWith(`${segmentsOf(from).join('/')}/`)
+        .startsWith(`${segmentsOf(from, { existing: true }).join('/')}/`)
       if (itself) refuse('unprocessable', `${from} cannot be moved into itself`)
       if (!(await isThere(source.at))) refuse('not-found', `nothing in the workspace is named ${from}`)
       return at(tree, to, { link: true, make: true }, async target => {

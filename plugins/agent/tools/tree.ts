@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, realpath } from 'node:fs/promises'
 import { dirname, join, posix, relative, sep } from 'node:path'
-import { allows, isWithin, leads, Refusal, refuse, type Reach } from '../../../sdk/index.js'
+import { allows, ignored, isWithin, leads, Refusal, refuse, type Reach } from '../../../sdk/index.js'
 import { isClosedName } from '../../../sdk/node/files/closed-names.js'
 import { sweepTemporary, writeAtomic } from '../../../sdk/node/files/files.js'
 import { codeOf, inside, segmentsOf } from '../../../sdk/node/files/paths.js'
@@ -49,9 +49,13 @@ export interface Spot {
 
 const refuseClosed = (path: string, segments: readonly string[]): void => {
   if (isClosedName(segments)) refuse('forbidden', `${path} belongs to git or to the sandbox; tools do not write it`)
-  if (segments.some(segment => /[\x00-\x1f\x7f]/.test(segment))) {
-    refuse('invalid', `expected a name without control characters, found ${JSON.stringify(path)}`)
-  }
+}
+
+/** Refuses to create a name with control characters; what is there already may have them. */
+const refuseNewName = async (path: string, real: string, segments: readonly string[]): Promise<void> => {
+  if (!segments.some(segment => /[\x00-\x1f\x7f]/.test(segment))) return
+  if (await lstat(real).catch(ignored('nothing is there'))) return
+  refuse('invalid', `expected a name without control characters, found ${JSON.stringify(path)}`)
 }
 
 interface Placed {
@@ -93,7 +97,7 @@ const placed = async (tree: Rooted, path: string, way: Access): Promise<Placed> 
     refuseOutside(tree, path, segments, way)
     return { home, segments }
   }
-  const named = segmentsOf(path)
+  const named = segmentsOf(path, { existing: true })
   refuseClosed(path, named)
   const parent = posix.dirname(named.join('/'))
   const real =
@@ -103,6 +107,7 @@ const placed = async (tree: Rooted, path: string, way: Access): Promise<Placed> 
   const segments = below(home, real)
   refuseOutside(tree, path, segments, 'write')
   refuseClosed(path, segments)
+  await refuseNewName(path, real, segments)
   return { home, segments }
 }
 

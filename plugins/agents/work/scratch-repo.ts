@@ -51,8 +51,8 @@ const quoted = (path: string): string => `"${path.replace(/["\\]/g, '\\$&').repl
  * A git dir of the daemon that borrows a repository's objects, to compare and create commits, trees and patches.
  *
  * Never writes to the repository and ignores its hooks and worktree attributes: git reads only what the daemon put
- * here, so it cannot be made to run a program. Of the repository's settings it has those of line ends and modes. Filters
- * run behind a wall, by `convert`.
+ * here, so it cannot be made to run a program. Of the repository's settings it has those of line ends and modes.
+ * Filters run behind a wall, by `convert`.
  */
 export class ScratchRepo {
   readonly folder: string

@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { Count, Millis, Ok, Text } from '../../../sdk/types.js'
+import type { ContentDigest, Count, Millis, Ok, Text } from '../../../sdk/types.js'
 import type { ConversationId, HeldWake, RunId } from '../../agent/contract.js'
 
 export type { HeldWake } from '../../agent/contract.js'
@@ -43,16 +43,17 @@ export interface HeldCalls {
   /**
    * Release a held wake with exactly what was held, once: of two callers one starts the turn.
    *
-   * Admission is asked again, the guard is not.
+   * Admission is asked again, the guard is not. With `expect`, the `digest` of `GET /automations/pending`, only while
+   * its automation is the one that was seen.
    *
    * - 404: nothing waits with this id any more, or its automation is gone
-   * - 409: its automation is running: approve it when that has ended
+   * - 409: its automation is running: approve it when that has ended; or it was changed since (`digest` is that of now)
    * - 422: the turn is not possible; the wake goes on waiting
    * - 424: the turn could not start; the wake goes on waiting
    * - 429: a budget refuses; the wake goes on waiting
    * - 501: a program that the turn needs is not installed; the wake goes on waiting
    */
-  'POST /automations/pending/{id}/approve'(input: { id: Text }): Fired
+  'POST /automations/pending/{id}/approve'(input: { id: Text; expect?: ContentDigest }): Fired
 
   /**
    * Throw a held wake away; it is recorded as skipped.

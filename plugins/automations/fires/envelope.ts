@@ -13,7 +13,8 @@ export const messageWith = (
   random = () => randomBytes(9).toString('base64url'),
 ): string => {
   if (payload === undefined || payload === '') return prompt
-  const text = payload.slice(0, MOST)
+  const left = payload.length - MOST
+  const text = left > 0 ? `${payload.slice(0, MOST).toWellFormed()}\n[${left} more characters are left out]` : payload
   const head = `${prompt}\n\n--- Event payload ---\n`
   if (foreign === undefined) return head + text
   const mark = random()

@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto'
 import { Refusal, refuse } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
-import type { Fired } from '../contract.js'
+import { canonical } from '../../../sdk/node/record/chain.js'
+import type { Fired, HeldWake } from '../contract.js'
 import { refuseUnknownAutomation, type Definition } from '../definitions/definitions.js'
 import type { Fires } from './fires.js'
 import type { HeldWakes } from './held-wakes.js'
@@ -29,10 +31,29 @@ export class Releases {
   }
 
   /** Releases a wake by a person's word. */
-  approve(id: string, by: string): Promise<Fired> {
-    return this.#turns.with(id, async () =>
-      firedAnswer(await this.#release(id, { cause: 'approved', by, approved: true })),
-    )
+  approve(id: string, by: string, expect: string | undefined): Promise<Fired> {
+    return this.#turns.with(id, async () => {
+      await this.#assertSeen(id, expect)
+      return firedAnswer(await this.#release(id, { cause: 'approved', by, approved: true }))
+    })
+  }
+
+  /** What an approval of a wake would run, by its digest; undefined: its automation is gone. */
+  async digest({ id, automationId, payload }: HeldWake): Promise<string | undefined> {
+    const found = await this.#deps.definition(automationId)
+    if (!found) return undefined
+    const { enabled: _enabled, ...automation } = found.automation
+    return hash('sha256', canonical({ id, payload, automation }), 'hex')
+  }
+
+  async #assertSeen(id: string, expect: string | undefined): Promise<void> {
+    if (expect === undefined) return
+    const { wake } = this.#deps.held.get(id) ?? refuseUnknownWake(id)
+    const digest = (await this.digest(wake)) ?? refuseUnknownAutomation(wake.automationId)
+    if (digest === expect) return
+    refuse('conflict', `the automation ${wake.automationId} was changed since: look at it again, then approve`, {
+      fields: { digest },
+    })
   }
 
   /** Throws a wake away. */

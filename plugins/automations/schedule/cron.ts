@@ -30,8 +30,10 @@ export const cronProblem = (schedule: Schedule): string | undefined => {
   if (parts.length !== 5 && parts.length !== 6)
     return `trigger.cron: expected five fields, or six with seconds, found ${parts.length}`
   try {
-    cronOf(schedule)
-    return undefined
+    // A day such as 30 February is well-formed, and never comes.
+    return cronOf(schedule).nextRun() === null
+      ? `trigger.cron: expected a time that comes, found ${JSON.stringify(cron)}, which no day fits`
+      : undefined
   } catch (error) {
     const why = error instanceof Error ? error.message.replace(/^CronPattern: /, '') : 'it cannot be read'
     return `trigger.cron: expected a cron expression such as 0 9 * * 1, found ${JSON.stringify(cron)} (${why})`

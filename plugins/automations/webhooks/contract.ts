@@ -26,7 +26,9 @@ export interface RevealedToken extends WebhookToken {
 /** Automations that other programs fire. */
 export interface WebhookCalls {
   /**
-   * Call a webhook: the body, of any type and at most 64,000 bytes, becomes the payload.
+   * Call a webhook: the body, of any type and at most 1 MiB, becomes the payload.
+   *
+   * A turn gets its first 64,000 characters, and how many are left out.
    *
    * The token is the query field `token` or `authorization: Bearer`. Answers at once whether it fired, waits behind
    * another one (with the ids of its turn to come), is held or was skipped. `wait` keeps the connection until the turn

@@ -1,7 +1,7 @@
 import type { AuthProvider, Client, ElicitRequest, ElicitResult, Transport } from '@modelcontextprotocol/client'
 import { Refusal, type Host, ignored } from '../../../sdk/index.js'
 import { checkedFetch } from '../../../sdk/node/network/checked-fetch.js'
-import { addressesOf } from '../../../sdk/node/network/outbound.js'
+import { wayTo } from '../../../sdk/node/network/outbound.js'
 import { assertInstalled } from '../agents/program-wall.js'
 import type { OpenEntry } from '../records/kinds.js'
 import { masked } from '../records/masking.js'
@@ -194,7 +194,7 @@ const overHttp = async (
 ): Promise<ServerConnection> => {
   const { host, entry, signal } = deps
   const reach = async () => ({ near: true, listeners: (await host.call('kernel.listeners')).listeners })
-  await addressesOf(server.url, await reach(), signal).catch(error => {
+  await wayTo(server.url, await reach(), signal).catch(error => {
     if (error instanceof Refusal) throw new ServerFailure('unreachable', error.message, error)
     throw new ServerFailure('unreachable', `${server.url.host} has no address (${(error as Error).message})`, error)
   })

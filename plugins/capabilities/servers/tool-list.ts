@@ -52,7 +52,7 @@ export const serverTools = (tools: readonly Tool[]): ServerTool[] => {
 }
 
 /** What changes when a tool means something else. */
-export const digestOf = ({ description, input, title }: ServerTool): string =>
+export const toolDigestOf = ({ description, input, title }: ServerTool): string =>
   hash('sha256', JSON.stringify([title, description, input]), 'base64url')
 
 const shortHash = (text: string): string => hash('sha256', text, 'hex').slice(0, 8)

@@ -3,7 +3,7 @@ import type { ConnectedTool, ConnectedTools, ToolsAsked } from '../contract.js'
 import type { Entries, RecordedEntry } from '../records/entries.js'
 import type { OpenEntry } from '../records/kinds.js'
 import type { ServerConnection } from './connection.js'
-import { agentNameOf, digestOf, mcpTools, type ServerTool } from './tool-list.js'
+import { agentNameOf, toolDigestOf, mcpTools, type ServerTool } from './tool-list.js'
 import type { ServerSessions } from './sessions.js'
 
 const MOST_RUNS = 8
@@ -101,7 +101,7 @@ export class TurnTools {
   /** Compares the tools of a server with those seen last, and reports those that mean something else. */
   see(id: string, tools: readonly ServerTool[]): void {
     const before = this.#seen.get(id)
-    const now = new Map(tools.map(tool => [tool.name, digestOf(tool)]))
+    const now = new Map(tools.map(tool => [tool.name, toolDigestOf(tool)]))
     this.#seen.set(id, now)
     const changed = before ? [...now].filter(([name, digest]) => (before.get(name) ?? digest) !== digest) : []
     if (changed.length > 0)

@@ -8,7 +8,9 @@ import { refuse } from '../../../sdk/index.js'
 import type { HostFetchInput, TextFields } from '../../../sdk/node/extension/protocol.js'
 import { LINK_PIECE } from '../../../sdk/node/extension/protocol.js'
 import { Masker } from '../../../sdk/node/access/masker.js'
-import { SENTENCES, webAddress } from '../../../sdk/node/network/outbound.js'
+import { SENTENCES } from '../../../sdk/node/network/failure-words.js'
+import { webAddress } from '../../../sdk/node/network/outbound.js'
+import { proxyBehind, proxyRefusal, upstreamHeaders } from '../../../sdk/node/network/upstream.js'
 import { bytesGiven } from '../../../sdk/node/extension/bytes.js'
 import type { HostHandlers } from './operations.js'
 import type { BackendProcess } from './process.js'
@@ -201,19 +203,30 @@ const send = async (
 ): Promise<IncomingMessage> => {
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
   const secure = url.protocol === 'https:'
-  const socket = await reachTarget(reach, { host, port: Number(url.port || (secure ? 443 : 80)) }, signal)
+  const target = { host, port: Number(url.port || (secure ? 443 : 80)) }
+  const socket = await reachTarget(reach, target, signal, secure ? 'whatever' : 'plain')
+  const proxy = proxyBehind(socket)
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
   const request = (secure ? secureRequest : plainRequest)(url, {
     method,
     signal,
-    agent: false,
     maxHeaderSize: MOST_HEADERS,
     createConnection: () => (secure ? secured({ socket, servername: isIP(host) ? '' : host }) : socket),
-    headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'sandbox', ...headers },
+    ...(proxy && { path: `http://${url.host}${url.pathname}${url.search}` }),
+    headers: {
+      ...{ accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'sandbox' },
+      ...headers,
+      ...(proxy && upstreamHeaders(proxy)),
+    },
   })
   // It arrives paused, so that no data is lost.
   request.once('socket', () => socket.resume())
-  request.once('response', resolve)
+  request.once('response', answer => {
+    const refused = proxy && proxyRefusal(proxy, answer.statusCode ?? 0)
+    if (!refused) return resolve(answer)
+    answer.destroy()
+    reject(refused)
+  })
   request.once('error', reject)
   request.once('close', () => reject(Object.assign(new Error('it closed the connection'), { code: 'ECONNRESET' })))
   if (body === undefined || typeof body === 'string' || body instanceof Uint8Array) request.end(body)

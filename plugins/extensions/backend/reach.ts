@@ -2,10 +2,10 @@ import type { Socket } from 'node:net'
 import { Refusal, refuse } from '../../../sdk/index.js'
 import { allowedOf } from '../../../sdk/node/network/allow.js'
 import { addressKind, type Listener } from '../../../sdk/node/network/addresses.js'
-import { normalHost } from '../../../sdk/node/network/host-form.js'
+import { normalHost, written, type Target } from '../../../sdk/node/network/host-form.js'
 import { Names } from '../../../sdk/node/network/names.js'
-import { connectChecked, written, type NetworkRules, type Target } from '../../../sdk/node/network/policy.js'
-import { SENTENCES } from '../../../sdk/node/network/outbound.js'
+import { connectChecked, type DialHow, type NetworkRules } from '../../../sdk/node/network/policy.js'
+import { SENTENCES } from '../../../sdk/node/network/failure-words.js'
 import { deny } from '../../../sdk/node/extension/denied.js'
 import type { ManifestEntries } from '../../../sdk/node/extension/entries.js'
 
@@ -38,15 +38,21 @@ const rulesFor = (
 const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host)
 
 /** Connects to a target that an entry names, to an address that was checked. */
-export const reachTarget = async (deps: ReachDeps, target: Target, signal: AbortSignal): Promise<Socket> => {
+export const reachTarget = async (
+  deps: ReachDeps,
+  target: Target,
+  signal: AbortSignal,
+  how?: DialHow,
+): Promise<Socket> => {
   const found = rulesFor(deps.entries, target, await deps.listeners())
   if (!found) return deny(`net:${written(target)}`)
   try {
-    const socket = await connectChecked(target, found.rules, signal, deps.names)
+    const socket = await connectChecked(target, found.rules, signal, deps.names, how)
     deps.used(found.entry)
     return socket
   } catch (error) {
     signal.throwIfAborted()
+    if (error instanceof Refusal && error.reason === 'dependency') throw error
     if (error instanceof Refusal)
       return deny(
         `net:${written(target)}`,

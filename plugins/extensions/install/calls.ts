@@ -24,7 +24,7 @@ export const installParts = (all: LoadedExtensions): InstallParts => {
   const staging = new CodeStaging(all.host)
   const registries = new Registries(all.host)
   const deps = { all, staging, registries }
-  const health: HealthWatch = new HealthWatch(all, (id, said) => updates.exchange(id, said))
+  const health: HealthWatch = new HealthWatch(all, (id, health) => updates.exchange(id, { health }))
   const updates: ExtensionUpdates = new ExtensionUpdates(deps, health)
   const checks = new UpdateChecks(all, registries, updates)
   return {
@@ -43,7 +43,7 @@ export const installParts = (all: LoadedExtensions): InstallParts => {
       'POST /extensions/updates/check': async () => ({ ok: true, checkedAt: await checks.check() }),
       'POST /extensions/{id}/update/preview': ({ id, ref }) => updates.preview(id, ref),
       'POST /extensions/{id}/update': ({ id, ...given }, context) => updates.apply(id, given, context),
-      'POST /extensions/{id}/revert': ({ id }, context) => updates.revert(id, context),
+      'POST /extensions/{id}/revert': ({ id, ref }, context) => updates.revert({ id, ref }, context),
       'POST /extensions/{id}/update-policy': async ({ id, updates: when, advisories }) => {
         if (when === undefined && advisories === undefined)
           refuse('invalid', 'expected updates, advisories or both, found neither')

@@ -145,10 +145,17 @@ export interface InstallCalls {
   /**
    * Exchange the current and the previous commit, and restart; repeating the call reverts this.
    *
+   * With `ref`, the commit of `previous`, only to that one.
+   *
    * - 404: no such extension
-   * - 409: no previous version, it runs from a folder of the workspace, or an update runs
+   * - 409: no previous version, the previous commit is not `ref` (`ref` is that of now), it runs from a folder of the
+   *   workspace, or an update runs
    */
-  'POST /extensions/{id}/revert'(input: { id: ExtensionId }): { ok: true; ref: string; rebuildNeeded?: boolean }
+  'POST /extensions/{id}/revert'(input: { id: ExtensionId; ref?: CommitSha }): {
+    ok: true
+    ref: string
+    rebuildNeeded?: boolean
+  }
 
   /**
    * Choose which updates of an extension are automatic: by default none, but an advisory switches it off.

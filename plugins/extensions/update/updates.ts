@@ -148,20 +148,30 @@ export class ExtensionUpdates {
   }
 
   /** Exchanges the current and the previous commit. */
-  async revert(id: string, context: Context): Promise<{ ok: true; ref: string; rebuildNeeded?: boolean }> {
+  async revert(
+    { id, ref: expected }: { readonly id: string; readonly ref?: string | undefined },
+    context: Context,
+  ): Promise<{ ok: true; ref: string; rebuildNeeded?: boolean }> {
     const { all } = this.#deps
     if (this.#running.has(id)) refuse('conflict', `an update of ${id} is being applied: wait until that is done`)
-    const { from, ref } = await all.turns.with(id, () => this.exchange(id))
+    const { from, ref } = await all.turns.with(id, () => this.exchange(id, { expected }))
     await record(all.host, { type: 'extension.reverted', outcome: 'ok', extra: { id, ref, from } }, context)
     return { ok: true, ref, ...this.#rebuild(id) }
   }
 
   /** Exchanges the commits while holding the lock; `health` is its state afterwards. */
-  async exchange(id: string, health?: InstalledCode['health']): Promise<{ from: string; ref: string }> {
+  async exchange(
+    id: string,
+    { health, expected }: { readonly health?: InstalledCode['health']; readonly expected?: string | undefined } = {},
+  ): Promise<{ from: string; ref: string }> {
     const now = this.installed(id)
     this.assertPinned(id)
     const { previous, current, health: _health, ...rest } = now.installed
     if (!previous) return refuse('conflict', `no previous version of ${id} is kept`)
+    if (expected !== undefined && previous.ref !== expected)
+      refuse('conflict', `the previous version of ${id} is ${previous.ref}, expected ${expected}: look again`, {
+        fields: { ref: previous.ref },
+      })
     const next = { ...rest, current: previous, previous: current, ...(health && { health }) }
     await this.#swap({ ...now, installed: next })
     return { from: current.ref, ref: previous.ref }

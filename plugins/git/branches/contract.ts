@@ -6,6 +6,8 @@ import type { ExpectedHead, GitResult, RefName, GitRepoName, Revision, Sha } fro
 export interface GitBranch {
   name: string
   current: boolean
+  /** Its last commit. */
+  sha: string
   upstream?: string
   /** Commits that the upstream lacks, and commits that only it has. */
   ahead: Count
@@ -107,13 +109,15 @@ export interface BranchCalls {
   /**
    * Delete a local branch and return its last commit; without `force` an unmerged one is refused.
    *
+   * With `sha`, only while that is its last commit.
+   *
    * - 404: no such repository or branch
-   * - 409: not merged, checked out here or in a private copy,
+   * - 409: not merged, not at `sha` (`sha` is its commit now), checked out here or in a private copy,
    *   another write holds the repository for 60 s, or a lock file of git is
    *   in the way for 10 s (`lock`)
    * - 422: the git folder cannot be used
    */
-  'POST /git/{repo}/branches/delete'(input: { repo: GitRepoName; name: RefName; force?: boolean }): {
+  'POST /git/{repo}/branches/delete'(input: { repo: GitRepoName; name: RefName; force?: boolean; sha?: Sha }): {
     ok: true
     sha: string
   }

@@ -34,9 +34,9 @@ const branchesIn = async (
   merged: boolean | undefined,
 ): Promise<GitBranch[]> => {
   const limit = merged === undefined ? [] : [merged ? '--merged=HEAD' : '--no-merged=HEAD']
-  const fields = ['refname', 'HEAD', 'upstream:short', 'upstream:track', 'creatordate:unix']
+  const fields = ['refname', 'HEAD', 'upstream:short', 'upstream:track', 'creatordate:unix', 'objectname']
   const rows = await listed(opened, fields, 'refs/heads', MOST, limit)
-  return rows.flatMap(([refname = '', head, upstream = '', track = '', at]) => {
+  return rows.flatMap(([refname = '', head, upstream = '', track = '', at, sha = '']) => {
     const name = refname.slice('refs/heads/'.length)
     const heldBy = holders.get(name)
     if (opened.only && (heldBy !== undefined || isAgentBranch(name))) return []
@@ -44,6 +44,7 @@ const branchesIn = async (
       {
         name,
         current: head === '*',
+        sha,
         ...(upstream !== '' && { upstream }),
         ahead: Number(/ahead (\d+)/.exec(track)?.[1] ?? 0),
         behind: Number(/behind (\d+)/.exec(track)?.[1] ?? 0),

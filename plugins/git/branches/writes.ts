@@ -3,7 +3,7 @@ import { operationOf } from '../changes/operation.js'
 import { verdictOf } from '../repositories/repo-git.js'
 import { checkedRef } from '../repositories/names.js'
 import type { OpenRepo } from '../repositories/repositories.js'
-import { orConflict, writing, type WriteDeps, type Writing } from '../writes/write.js'
+import { checkSeen, orConflict, writing, type WriteDeps, type Writing } from '../writes/write.js'
 import type { BranchCalls } from './contract.js'
 import { anyExit, overwrittenIn } from './git-words.js'
 import { copiesOf } from './worktrees.js'
@@ -55,11 +55,12 @@ export const branchWrites = (deps: WriteDeps): Handlers<WriteCalls> => ({
       await orConflict(write.run([...args, newName(name), commit]))
       return { ok: true as const }
     }),
-  'POST /git/{repo}/branches/delete': ({ repo, name, force = false }, context) =>
+  'POST /git/{repo}/branches/delete': ({ repo, name, force = false, sha }, context) =>
     writing(deps, { repo, verb: 'delete branch' }, context, async write => {
       const { git } = write.opened
       const found = await deps.objects.read(git, `refs/heads/${checkedRef(name)}`, 0)
       if (typeof found === 'string') return refuse('not-found', `${repo} has no branch ${name}`)
+      checkSeen(`${name} of ${repo}`, found.id, sha)
       const holder = await heldBy(deps, write.opened, name)
       if (holder !== undefined) refuse('conflict', `${name} is checked out in the private copy of ${holder}`)
       const { code, stderr } = await write.run(['branch', '-q', force ? '-D' : '-d', name], { ok: [0, 1] })

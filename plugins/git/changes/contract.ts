@@ -61,6 +61,11 @@ export interface OperationState {
   held?: HeldInfo
 }
 
+/** The stamps of uncommitted changes, by path. */
+export interface ChangesSeen {
+  [path: string]: string & tags.MaxLength<64>
+}
+
 /** Uncommitted work. */
 export interface GitChangeCalls {
   /**
@@ -187,17 +192,22 @@ export interface GitChangeCalls {
    * Discard uncommitted work: tracked files are reset to HEAD, untracked ones deleted, ignored ones kept.
    *
    * Both names of a rename are discarded together. Without `paths` it is the whole repository. A saved point of the
-   * workspace keeps the discarded work; if it cannot be saved nothing is discarded.
+   * workspace keeps the discarded work; if it cannot be saved nothing is discarded. With `expect`, the stamps of
+   * `GET /git/changes` by path, only the changes that it listed are discarded.
    *
    * - 404: no such repository
-   * - 409: in the middle of an operation without `paths`, another write holds the repository for 60 s, or a lock file
+   * - 409: in the middle of an operation without `paths`, a change is not that of `expect` (`moved` names the paths),
+   *   HEAD is not `expectHead`, another write holds the repository for 60 s, or a lock file
    *   of git is in the way for 10 s (`lock`)
    * - 422: the git folder cannot be used
    */
-  'POST /git/{repo}/discard'(input: {
-    repo: GitRepoName
-    paths?: RepoPath[] & tags.MinItems<1> & tags.MaxItems<500>
-  }): {
+  'POST /git/{repo}/discard'(
+    input: {
+      repo: GitRepoName
+      paths?: RepoPath[] & tags.MinItems<1> & tags.MaxItems<500>
+      expect?: ChangesSeen
+    } & ExpectedHead,
+  ): {
     ok: true
     point?: string
   }

@@ -35,6 +35,17 @@ export const workingStatus = (opened: OpenRepo, most: number, signal?: AbortSign
   return streamed(opened, stream, ['--find-renames', ...limitTo(opened)], signal)
 }
 
+/** How many changes of a repository are listed. */
+const MOST_LISTED = 500
+
+/** The uncommitted changes that are listed: all conflicts, then staged ones, then the rest, as far as they fit. */
+export const listedRows = async (opened: OpenRepo): Promise<StatusRows> => {
+  const rows = await workingStatus(opened, MOST_LISTED)
+  const staged = rows.staged.slice(0, Math.max(0, MOST_LISTED - rows.conflicted.length))
+  const left = Math.max(0, MOST_LISTED - rows.conflicted.length - staged.length)
+  return { ...rows, staged, unstaged: rows.unstaged.slice(0, left) }
+}
+
 const MOST_CHANGED = 1_000_000
 
 /**

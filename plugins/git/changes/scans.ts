@@ -4,10 +4,11 @@ import type { AccessView } from '../../../sdk/node/access/access-view.js'
 import { Semaphore } from '../../../sdk/node/concurrency/semaphore.js'
 import { GitFailure } from '../../../sdk/node/programs/git.js'
 import { Refusal } from '../../../sdk/index.js'
-import type { UncommittedChanges } from '../records.js'
+import type { GitChange, UncommittedChanges } from '../records.js'
 import { remoteStateOf } from '../remotes/remote-state.js'
 import { operationOf } from './operation.js'
-import { workingStatus, withCounts } from './scan.js'
+import { listedRows, withCounts } from './scan.js'
+import { stampsOf } from './stamps.js'
 
 interface Shared {
   readonly at: number
@@ -15,7 +16,6 @@ interface Shared {
 }
 
 const SHARED_MS = 500
-const MOST_CHANGES = 500
 const AT_ONCE = 4
 const MOST_SHARED = 200
 
@@ -80,11 +80,13 @@ const says = ({ conflicted, staged, unstaged, operation, error, remote }: Uncomm
 const scanned = async (opened: OpenRepo): Promise<UncommittedChanges> => {
   const { repo, git } = opened
   try {
-    const rows = await workingStatus(opened, MOST_CHANGES)
-    const staged = rows.staged.slice(0, Math.max(0, MOST_CHANGES - rows.conflicted.length))
-    const left = Math.max(0, MOST_CHANGES - rows.conflicted.length - staged.length)
-    const listed = await withCounts(opened, { staged, unstaged: rows.unstaged.slice(0, left) })
-    const { counts, branch, conflicted } = rows
+    const rows = await listedRows(opened)
+    const counted = await withCounts(opened, rows)
+    const { counts, branch } = rows
+    const stamps = await stampsOf(opened, rows)
+    const stamped = (changes: readonly GitChange[]) => changes.map(one => ({ ...one, stamp: stamps.get(one.path)! }))
+    const listed = { staged: stamped(counted.staged), unstaged: stamped(counted.unstaged) }
+    const conflicted = stamped(rows.conflicted)
     const shown = conflicted.length + listed.staged.length + listed.unstaged.length
     const truncated = counts.conflicted + counts.staged + counts.unstaged - shown
     const operation = operationOf(git.place.gitdir)

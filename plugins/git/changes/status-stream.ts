@@ -11,6 +11,8 @@ export interface StatusRows {
   readonly staged: GitChange[]
   readonly unstaged: GitChange[]
   /** The number of rows of each kind, kept or not. */
+  /** What is in the index, by path: modes and ids. */
+  readonly index: ReadonlyMap<string, string>
   readonly counts: { readonly conflicted: number; readonly staged: number; readonly unstaged: number }
 }
 
@@ -33,7 +35,8 @@ export class StatusStream {
   readonly #encoding: 'utf8' | 'latin1'
   #open: Buffer = Buffer.alloc(0)
   /** A rename whose first name is the next record. */
-  #renamed: { path: string; xy: string } | undefined
+  #renamed: { path: string; xy: string; index: string } | undefined
+  readonly #index = new Map<string, string>()
   readonly #headers = new Map<string, string>()
   readonly #rows = { conflicted: [] as GitChange[], staged: [] as GitChange[], unstaged: [] as GitChange[] }
   readonly #counts = { conflicted: 0, staged: 0, unstaged: 0 }
@@ -68,28 +71,34 @@ export class StatusStream {
       ahead: Number(ahead),
       behind: Number(behind),
       ...this.#rows,
+      index: this.#index,
       counts: this.#counts,
     }
   }
 
   #record(record: string): void {
     if (this.#renamed) {
-      const { path, xy } = this.#renamed
+      const { path, xy, index } = this.#renamed
       this.#renamed = undefined
-      return this.#both(path, xy, record)
+      return this.#both(path, { xy, index }, record)
     }
     const kind = record[0]
     if (kind === '#') {
       const [, name = '', value = ''] = /^# (\S+) (.*)$/s.exec(record) ?? []
       this.#headers.set(name, value)
-    } else if (kind === '1') this.#both(fieldsAfter(record, 8), record.slice(2, 4))
-    else if (kind === '2') this.#renamed = { path: fieldsAfter(record, 9), xy: record.slice(2, 4) }
-    else if (kind === 'u') this.#add('conflicted', { path: fieldsAfter(record, 10), status: 'conflicted' })
+    } else if (kind === '1')
+      this.#both(fieldsAfter(record, 8), { xy: record.slice(2, 4), index: indexIn(record, [4, 7]) })
+    else if (kind === '2')
+      this.#renamed = { path: fieldsAfter(record, 9), xy: record.slice(2, 4), index: indexIn(record, [4, 7]) }
+    else if (kind === 'u') {
+      const index = indexIn(record, [3, 4, 5, 7, 8, 9])
+      this.#add('conflicted', { path: fieldsAfter(record, 10), status: 'conflicted' }, index)
+    }
     // A folder here is a separate repository.
     else if (kind === '?' && !record.endsWith('/')) this.#add('unstaged', { path: record.slice(2), status: 'added' })
   }
 
-  #both(path: string, xy: string, from?: string): void {
+  #both(path: string, { xy, index }: { readonly xy: string; readonly index: string }, from?: string): void {
     for (const [side, letter] of [
       ['staged', xy[0]!],
       ['unstaged', xy[1]!],
@@ -100,18 +109,28 @@ export class StatusStream {
       const renamed = status === 'renamed' && earlier === undefined
       // If only one of both names is visible, the rename is an added or a deleted file.
       if (status === 'renamed' && !this.#shown(path) && from !== undefined)
-        this.#add(side, { path: from, status: 'deleted' })
-      else
-        this.#add(side, { path, status: renamed ? 'added' : status, ...(earlier !== undefined && { from: earlier }) })
+        this.#add(side, { path: from, status: 'deleted' }, index)
+      else {
+        const change = { path, status: renamed ? ('added' as const) : status }
+        this.#add(side, { ...change, ...(earlier !== undefined && { from: earlier }) }, index)
+      }
     }
   }
 
-  #add(kind: 'conflicted' | 'staged' | 'unstaged', change: GitChange): void {
+  #add(kind: 'conflicted' | 'staged' | 'unstaged', change: GitChange, index = ''): void {
     if (!this.#shown(change.path)) return
     this.#counts[kind] += 1
     const most = kind === 'conflicted' ? MOST_CONFLICTED : this.#most
-    if (this.#rows[kind].length < most) this.#rows[kind].push(change)
+    if (this.#rows[kind].length >= most) return
+    this.#rows[kind].push(change)
+    if (index !== '') this.#index.set(change.path, index)
   }
+}
+
+/** Some fields of a record, which names no path before them. */
+const indexIn = (record: string, fields: readonly number[]): string => {
+  const all = record.split(' ', 10)
+  return fields.map(field => all[field]).join(' ')
 }
 
 const fieldsAfter = (record: string, fields: number): string => {

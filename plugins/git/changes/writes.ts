@@ -3,6 +3,7 @@ import { failpoint } from '../../../sdk/node/failpoint.js'
 import { writing, type WriteDeps } from '../writes/write.js'
 import { Committing, commitIndex } from './committing.js'
 import type { GitChangeCalls } from './contract.js'
+import { checkChanges } from './stamps.js'
 import { stageText } from './staged-text.js'
 import { discardPaths, stagePaths, takeSide, unstagePaths } from './index-writes.js'
 
@@ -56,8 +57,9 @@ export const changeWrites = (
         }),
       )
     },
-    'POST /git/{repo}/discard': ({ repo, paths }, context) =>
-      writing(deps, { repo, verb: 'discard', whole: paths === undefined }, context, async write => {
+    'POST /git/{repo}/discard': ({ repo, paths, expect, expectHead }, context) =>
+      writing(deps, { repo, verb: 'discard', whole: paths === undefined, expectHead }, context, async write => {
+        if (expect) await checkChanges(write.opened, paths, expect)
         const point = await write.savePoint('before discarding changes')
         failpoint('git.discard.saved')
         await discardPaths(write, paths)

@@ -124,8 +124,8 @@ export const operationCalls = (deps: WriteDeps): Handlers<OperationCalls> => {
         if (verdict.code === undefined) await write.note('continued', { operation })
         return { ...(await write.result(verdict)), ...(now && { operation: now }) }
       }),
-    'POST /git/{repo}/abort': ({ repo, staleLock = false }, context) =>
-      writing(deps, { repo, verb: 'abort' }, context, async write => {
+    'POST /git/{repo}/abort': ({ repo, staleLock = false, expectHead }, context) =>
+      writing(deps, { repo, verb: 'abort', expectHead }, context, async write => {
         const { place } = write.opened.git
         const lock = staleLock ? lockOf(place) : undefined
         if (lock && !lock.info.stale)
@@ -145,8 +145,8 @@ export const operationCalls = (deps: WriteDeps): Handlers<OperationCalls> => {
       const found = await undoableIn(objects, await repositories.open(repo, caller))
       return { repo, ...(typeof found === 'string' ? { none: found } : { action: found }) }
     },
-    'POST /git/{repo}/undo': ({ repo, previousSha, discardChanges = false }, context) =>
-      writing(deps, { repo, verb: 'undo', whole: true }, context, async write => {
+    'POST /git/{repo}/undo': ({ repo, previousSha, discardChanges = false, expectHead }, context) =>
+      writing(deps, { repo, verb: 'undo', whole: true, expectHead }, context, async write => {
         const found = await undoableIn(objects, write.opened)
         if (typeof found === 'string')
           return write.result({ code: 'nothing', reason: `there is nothing to undo: ${found}` })

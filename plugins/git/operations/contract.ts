@@ -163,12 +163,12 @@ export interface OperationCalls {
    * `staleLock` first removes a lock file that is older than 60 s and that no process holds, and only that one.
    *
    * - 404: no such repository
-   * - 409: the lock file is not stale,
+   * - 409: the lock file is not stale, HEAD is not `expectHead`,
    *   another write holds the repository for 60 s, or a lock file of git is
    *   in the way for 10 s (`lock`)
    * - 422: the git folder cannot be used
    */
-  'POST /git/{repo}/abort'(input: { repo: GitRepoName; staleLock?: boolean }): GitResult
+  'POST /git/{repo}/abort'(input: { repo: GitRepoName; staleLock?: boolean } & ExpectedHead): GitResult
 
   /**
    * Preview undoing the last move of the current branch, from its reflog.
@@ -187,13 +187,15 @@ export interface OperationCalls {
   /**
    * Move the branch back; files and index are kept, or with `discardChanges` reset too.
    *
-   * `previousSha` must be that of the preview: if the branch moved since, `ok: false` and nothing happens. Undoing
-   * again redoes.
+   * `previousSha` must be that of the preview: if the branch moved since, `ok: false` and nothing happens. `expectHead`
+   * is the `sha` of the preview. Undoing again redoes.
    *
    * - 404: no such repository
-   * - 409: an operation is in progress, another write holds the repository for 60 s, or a lock file of git is
-   *   in the way for 10 s (`lock`)
+   * - 409: an operation is in progress, HEAD is not `expectHead`, another write holds the repository for 60 s, or a
+   *   lock file of git is in the way for 10 s (`lock`)
    * - 422: the git folder cannot be used
    */
-  'POST /git/{repo}/undo'(input: { repo: GitRepoName; previousSha: Sha; discardChanges?: boolean }): GitResult
+  'POST /git/{repo}/undo'(
+    input: { repo: GitRepoName; previousSha: Sha; discardChanges?: boolean } & ExpectedHead,
+  ): GitResult
 }

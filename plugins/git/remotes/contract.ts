@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
 import type { Count, Millis, Ok } from '../../../sdk/types.js'
-import type { ExpectedHead, GitRemoteState, GitRepoName, GitResult, RefName, RepoPath } from '../records.js'
+import type { ExpectedHead, GitRemoteState, GitRepoName, GitResult, RefName, RepoPath, Sha } from '../records.js'
 
 /** The name of a configured remote. */
 export type RemoteName = string & tags.MinLength<1> & tags.MaxLength<200>
@@ -103,36 +103,45 @@ export interface RemoteCalls {
    * Push one branch, by default the current one, to its own remote.
    *
    * The pre-push hook of the repository runs first, separately and without a credential. A branch without an upstream
-   * then follows the pushed one. `force` replaces the remote branch only if it is still as last seen.
+   * then follows the pushed one. `force` replaces the remote branch only if it is still as last seen. `expectHead` is
+   * the last commit of the pushed branch.
    *
    * - 404: no such repository or branch
-   * - 409: no branch is checked out, another write holds the repository for 60 s, or a lock file of git is in the way
-   *   for 10 s (`lock`)
+   * - 409: no branch is checked out, the branch is not at `expectHead` (`sha` is its commit now), another write holds
+   *   the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
    * - 422: the address of the remote or the git folder cannot be used
    */
-  'POST /git/{repo}/push'(input: {
-    repo: GitRepoName
-    branch?: string & tags.MinLength<1> & tags.MaxLength<200>
-    force?: 'with-lease'
-  }): GitResult
+  'POST /git/{repo}/push'(
+    input: {
+      repo: GitRepoName
+      branch?: string & tags.MinLength<1> & tags.MaxLength<200>
+      force?: 'with-lease'
+    } & ExpectedHead,
+  ): GitResult
 
   /**
    * Publish exactly one tag.
    *
+   * With `sha`, only while that is its commit, as `GET /git/{repo}/branches` lists it.
+   *
    * - 404: no such repository, tag or remote
-   * - 409: another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
+   * - 409: the tag is not at `sha` (`sha` is its commit now), another write holds the repository for 60 s, or a lock
+   *   file of git is in the way for 10 s (`lock`)
    * - 422: the address of the remote or the git folder cannot be used
    */
-  'POST /git/{repo}/tag/push'(input: { repo: GitRepoName; name: RefName; remote: RemoteName }): GitResult
+  'POST /git/{repo}/tag/push'(input: { repo: GitRepoName; name: RefName; remote: RemoteName; sha?: Sha }): GitResult
 
   /**
    * Delete a tag here and, if a remote is named, there; `remote` is the result of the latter.
    *
+   * With `sha`, only while that is its commit.
+   *
    * - 404: no such repository, tag or remote
-   * - 409: another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
+   * - 409: the tag is not at `sha` (`sha` is its commit now), another write holds the repository for 60 s, or a lock
+   *   file of git is in the way for 10 s (`lock`)
    * - 422: the address of the remote or the git folder cannot be used
    */
-  'POST /git/{repo}/tag/delete'(input: { repo: GitRepoName; name: RefName; remote?: RemoteName }): DeletedTag
+  'POST /git/{repo}/tag/delete'(input: { repo: GitRepoName; name: RefName; remote?: RemoteName; sha?: Sha }): DeletedTag
 
   /**
    * Write a whole text file of at most 16 MiB like `PUT /workspace/file`, by its path from the repository.
@@ -155,19 +164,24 @@ export interface RemoteCalls {
    * of the remote.
    *
    * Other staged changes stay staged. If it cannot continue, `ok` is false with a `reason`; a repetition continues
-   * from there.
+   * from there. The push takes every commit of the branch along: `expectHead` is the last one that was seen, and
+   * `baseHash` the file, as for `PUT /workspace/file`.
    *
    * - 404: no such repository, or closed
-   * - 409: an operation is in progress, the path is a folder or belongs to git, another write holds the repository for
-   *   60 s, or a lock file of git is in the way for 10 s (`lock`)
+   * - 409: an operation is in progress, HEAD is not `expectHead`, the file is not that of `baseHash` (`hash`), the path
+   *   is a folder or belongs to git, another write holds the repository for 60 s, or a lock file of git is in the way
+   *   for 10 s (`lock`)
    * - 413: more than 1 MiB, or the disk is full
    * - 422: the address of the remote or the git folder cannot be used
    * - 503: the group workspace is not served
    */
-  'POST /git/{repo}/publish-file'(input: {
-    repo: GitRepoName
-    path: RepoPath
-    content: string & tags.MaxLength<1048576>
-    message: CommitWords
-  }): PublishedFile
+  'POST /git/{repo}/publish-file'(
+    input: {
+      repo: GitRepoName
+      path: RepoPath
+      content: string & tags.MaxLength<1048576>
+      message: CommitWords
+      baseHash?: string & tags.Pattern<'^([0-9a-f]{64}|absent)$'>
+    } & ExpectedHead,
+  ): PublishedFile
 }

@@ -48,9 +48,9 @@ export const remoteStateNow = async (git: RepoGit): Promise<GitRemoteState> => {
   const branch = await currentBranch(git)
   if (branch === undefined) return remoteStateOf(git, { ahead: 0, behind: 0 })
   const ref = `refs/heads/${branch}`
-  const format = '--format=%(refname)%00%(upstream:short)%00%(upstream:track)'
+  const format = '--format=%(refname)%00%(upstream:short)%00%(upstream:track)%00%(objectname)'
   const { text } = await git.read(['for-each-ref', format, ref])
-  const [, upstream = '', track = ''] =
+  const [, upstream = '', track = '', head] =
     text
       .split('\n')
       .find(line => line.startsWith(`${ref}\0`))
@@ -60,5 +60,6 @@ export const remoteStateNow = async (git: RepoGit): Promise<GitRemoteState> => {
     ...(upstream !== '' && { upstream }),
     ahead: Number(/ahead (\d+)/.exec(track)?.[1] ?? 0),
     behind: Number(/behind (\d+)/.exec(track)?.[1] ?? 0),
+    ...(head !== undefined && { head }),
   })
 }

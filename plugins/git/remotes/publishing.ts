@@ -5,7 +5,7 @@ import { commitPathAlone } from '../changes/committing.js'
 import { operationOf } from '../changes/operation.js'
 import { fileOnDisk } from '../files/reading.js'
 import { pathFor, type OpenRepo } from '../repositories/repositories.js'
-import { writing, type Writing } from '../writes/write.js'
+import { checkHead, writing, type Writing } from '../writes/write.js'
 import { askedRemote, type AskedRemote } from './asked-remote.js'
 import type { PublishedFile } from './contract.js'
 import type { RemoteDeps } from './fetching.js'
@@ -17,6 +17,8 @@ export interface PublishOrder {
   readonly path: string
   readonly content: string
   readonly message: string
+  readonly expectHead?: string | undefined
+  readonly baseHash?: string
 }
 
 /** Writes a file of a repository like the caller in the workspace. */
@@ -76,7 +78,7 @@ const commitIfChanged = async (
 /** Writes, commits and pushes one file on the default branch of its remote; repeating it continues where it stopped. */
 export const publishFile = async (
   deps: RemoteDeps & { readonly folder: string },
-  { repo, path: named, content, message }: PublishOrder,
+  { repo, path: named, content, message, expectHead, baseHash }: PublishOrder,
   context: Context,
 ): Promise<PublishedFile> => {
   const { workspace } = deps.host.place
@@ -89,6 +91,8 @@ export const publishFile = async (
     })
   const path = await pathFor(opened, named)
   const branch = await currentBranch(opened.git)
+  const head = await deps.objects.head(opened.git)
+  checkHead(repo, head, expectHead)
   const done = { wrote: false, committed: false, pushed: false }
   const remote = await askedRemote(opened, { workspace, ...(branch !== undefined && { branch }), push: true })
   if (branch === undefined || !remote)
@@ -101,10 +105,10 @@ export const publishFile = async (
     return { ok: false, ...done, ...where, reason: why }
   }
   const wrote = (await presentText(opened, path, workspace)) !== content
-  if (wrote) await writeRepoFile(deps, repo, { path, content }, context)
+  if (wrote) await writeRepoFile(deps, repo, { path, content, ...(baseHash !== undefined && { baseHash }) }, context)
   const { committed, reason } = await writing(
     deps,
-    { repo, verb: 'publish', whole: true, signal: deps.host.signal },
+    { repo, verb: 'publish', whole: true, signal: deps.host.signal, expectHead },
     context,
     write => commitIfChanged(write, deps, { path, message, folder: deps.folder }),
   )

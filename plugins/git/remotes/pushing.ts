@@ -4,7 +4,7 @@ import type { GitResult } from '../records.js'
 import type { OpenRepo } from '../repositories/repositories.js'
 import { checkedRef } from '../repositories/names.js'
 import { remoteLines } from '../../../sdk/node/transport/remote-words.js'
-import { writing, type GitVerdict } from '../writes/write.js'
+import { checkSeen, writing, type GitVerdict } from '../writes/write.js'
 import { askedRemote, NO_REMOTE, type AskedRemote } from './asked-remote.js'
 import type { RemoteDeps } from './fetching.js'
 import { prePushFinding } from './pre-push.js'
@@ -83,14 +83,23 @@ const orderFor = async (
   return { branch, remote, order, fresh: merge === undefined }
 }
 
+interface AskedPush {
+  readonly repo: string
+  readonly branch?: string
+  readonly force?: 'with-lease'
+  /** The last commit that somebody saw. */
+  readonly expectHead?: string | undefined
+}
+
 /** Pushes one branch to its own remote. */
 export const pushBranch = async (
   deps: RemoteDeps,
-  { repo, branch: named, force }: { readonly repo: string; readonly branch?: string; readonly force?: 'with-lease' },
+  { repo, branch: named, force, expectHead }: AskedPush,
   context: Context,
 ): Promise<GitResult> => {
   const opened = await deps.repositories.open(repo, context.caller)
   const pushed = await orderFor(deps, opened, named, force !== undefined)
+  if (pushed) checkSeen(`${pushed.branch} of ${repo}`, pushed.order.id, expectHead)
   const verdict = pushed ? await checkedAndSent(deps, opened, pushed, context.signal) : NO_REMOTE
   return writing(deps, { repo, verb: 'push', signal: deps.host.signal }, context, async write => {
     if (!pushed || verdict.code !== undefined) return write.result(verdict)
@@ -119,16 +128,25 @@ const checkedAndSent = async (
   return finding === undefined ? sendRef(deps, opened, remote, order) : { code: 'rejected', reason: finding }
 }
 
+interface AskedTag {
+  readonly name: string
+  readonly remote: string
+  readonly deletes?: true
+  /** Its commit as somebody saw it. */
+  readonly sha?: string | undefined
+}
+
 /** Publishes exactly one tag, or deletes it at the remote. */
 export const pushTag = async (
   deps: RemoteDeps,
   opened: OpenRepo,
-  { name, remote: named, deletes }: { readonly name: string; readonly remote: string; readonly deletes?: true },
+  { name, remote: named, deletes, sha }: AskedTag,
   signal: AbortSignal,
 ): Promise<GitVerdict> => {
   const ref = `refs/tags/${name}`
   const remote = await askedRemote(opened, { workspace: deps.host.place.workspace, name: named, push: true })
   const id = deletes ? '' : ((await idOf(opened, ref)) ?? refuse('not-found', `${opened.repo} has no tag ${name}`))
+  if (!deletes) checkSeen(`the tag ${name} of ${opened.repo}`, (await idOf(opened, `${id}^{commit}`)) ?? id, sha)
   const order: PushOrder = { local: deletes ? '(delete)' : ref, id, remote: ref }
   return deletes
     ? sendRef(deps, opened, remote!, order)

@@ -8,6 +8,8 @@ export interface BranchPlace {
   readonly upstream?: string
   readonly ahead: number
   readonly behind: number
+  /** The commit of the branch. */
+  readonly head?: string
 }
 
 /** The remote of a branch: its own, otherwise `origin`, otherwise the first. */
@@ -23,7 +25,7 @@ export const remoteOfBranch = async (git: RepoGit, branch: string | undefined): 
 
 /** The state of the current branch relative to its remote, as of the last fetch. */
 export const remoteStateOf = async (git: RepoGit, place: BranchPlace): Promise<GitRemoteState> => {
-  const { branch, upstream, ahead, behind } = place
+  const { branch, upstream, ahead, behind, head } = place
   const remote = await remoteOfBranch(git, branch)
   return {
     ...(remote !== undefined && { remote }),
@@ -31,5 +33,6 @@ export const remoteStateOf = async (git: RepoGit, place: BranchPlace): Promise<G
     ...(upstream !== undefined && { upstream }),
     ahead,
     behind,
+    ...(head !== undefined && { head }),
   }
 }

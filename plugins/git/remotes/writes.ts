@@ -1,7 +1,7 @@
 import { refuse, type Handlers } from '../../../sdk/index.js'
 import { checkedRef } from '../repositories/names.js'
 import { pathFor } from '../repositories/repositories.js'
-import { orConflict, writing } from '../writes/write.js'
+import { checkSeen, orConflict, writing } from '../writes/write.js'
 import { askedRemote, NO_REMOTE } from './asked-remote.js'
 import type { RemoteCalls } from './contract.js'
 import type { Fetches, RemoteDeps } from './fetching.js'
@@ -36,22 +36,24 @@ export const remoteWrites = (
     },
     'POST /git/{repo}/pull': (order, context) => pull(deps, fetches, order, context),
     'POST /git/{repo}/push': (order, context) => pushBranch(deps, order, context),
-    'POST /git/{repo}/tag/push': async ({ repo, name, remote }, context) => {
+    'POST /git/{repo}/tag/push': async ({ repo, name, remote, sha }, context) => {
       const opened = await deps.repositories.open(repo, context.caller)
-      const verdict = await pushTag(deps, opened, { name: checkedRef(name), remote }, context.signal)
+      const verdict = await pushTag(deps, opened, { name: checkedRef(name), remote, sha }, context.signal)
       return writing(deps, { repo, verb: 'push tag', signal: deps.host.signal }, context, async write => {
         if (verdict.code === undefined) await write.note('pushed', { tag: name, remote })
         return write.result(verdict)
       })
     },
-    'POST /git/{repo}/tag/delete': async ({ repo, name, remote }, context) => {
+    'POST /git/{repo}/tag/delete': async ({ repo, name, remote, sha }, context) => {
       const opened = await deps.repositories.open(repo, context.caller)
       const ref = `refs/tags/${checkedRef(name)}`
       if (remote !== undefined) await askedRemote(opened, { workspace, name: remote })
       await writing(deps, { repo, verb: 'delete tag' }, context, async write => {
         const found = await deps.objects.read(opened.git, ref, 0)
-        if (typeof found === 'string') refuse('not-found', `${repo} has no tag ${name}`)
-        await orConflict(write.run(['tag', '-d', '--', name]))
+        if (typeof found === 'string') return refuse('not-found', `${repo} has no tag ${name}`)
+        const commit = await deps.objects.read(opened.git, `${ref}^{commit}`, 0)
+        checkSeen(`the tag ${name} of ${repo}`, typeof commit === 'string' ? found.id : commit.id, sha)
+        return orConflict(write.run(['tag', '-d', '--', name]))
       })
       if (remote === undefined) return { ok: true as const }
       const verdict = await pushTag(deps, opened, { name, remote, deletes: true }, context.signal)

@@ -19,7 +19,7 @@ export const checkedRef = (name: string, field = 'name'): string => {
 
 /** A path of a repository in its normal form; paths of git or the sandbox are not found. */
 export const checkedPath = (repo: string, path: string): string => {
-  const segments = segmentsOf(path)
+  const segments = segmentsOf(path, { existing: true })
   if (isClosedName(repo === 'root' ? segments : [repo, ...segments]))
     refuse('not-found', `nothing in ${repo} is named ${path}`)
   return segments.join('/')

@@ -135,11 +135,18 @@ export const writing = async <T>(
   })
 }
 
-const checkHead = (repo: string, head: string | undefined, expected: string | undefined): void => {
+/** Refuses a repository whose HEAD is not where somebody saw it. */
+export const checkHead = (repo: string, head: string | undefined, expected: string | undefined): void => {
   if (expected === undefined || head?.startsWith(expected)) return
   refuse('conflict', `HEAD of ${repo} is ${head ?? 'before the first commit'}, expected ${expected}: look again`, {
     fields: { ...(head !== undefined && { head }) },
   })
+}
+
+/** Refuses a branch or tag that is not where somebody saw it. */
+export const checkSeen = (name: string, found: string, expected: string | undefined): void => {
+  if (expected === undefined || found.startsWith(expected)) return
+  refuse('conflict', `${name} is at ${found}, expected ${expected}: look again`, { fields: { sha: found } })
 }
 
 const checkWritable = async (repo: string, gitdir: string): Promise<void> => {

@@ -7,7 +7,7 @@ import type { Redaction } from '../contract.js'
 const REFERENCE = /\{\{secret:[^{}]{1,200}\}\}/g
 const ADDRESS = '[address]'
 /** Characters that a reader does not see, or that turn the direction of a line. */
-const UNSEEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g
+const UNSEEN = /[\p{Cc}\p{DI}\u2028\u2029\ufff9-\ufffb](?<![\t\n\u200c\u200d\ufe0e\ufe0f])/gu
 
 const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 
@@ -44,14 +44,19 @@ export class Reduction {
 
   /** A text as it may leave. */
   text(given: string): string {
-    let text = this.#tokens(this.#masker.mask(given.toWellFormed())).replace(REFERENCE, () =>
-      this.#counted('secret', REDACTED),
-    )
+    const text = this.#reduced(given.toWellFormed())
+    const seen = text.replace(UNSEEN, '')
+    // A value that such characters stood between is one again without them.
+    return seen === text ? text : this.#reduced(seen)
+  }
+
+  #reduced(given: string): string {
+    let text = this.#tokens(this.#masker.mask(given)).replace(REFERENCE, () => this.#counted('secret', REDACTED))
     text = text.replace(this.#addresses, ADDRESS).replace(this.#folders, () => this.#counted('path', '~'))
     const before = countOf(text)
     text = redacted(text)
     this.#add('pattern', countOf(text) - before)
-    return text.replace(UNSEEN, '')
+    return text
   }
 
   get counts(): Redaction[] {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { refuse, type Context, type Host } from '../../../sdk/index.js'
 import type { CurrentMasker } from '../../../sdk/node/access/value-masker.js'
 import { escapedHtml } from '../../../sdk/node/pages/message-page.js'
@@ -29,6 +30,15 @@ export interface PageSnapshot {
   /** Rows of the record. */
   readonly rows: number
   readonly sizeBytes: number
+}
+
+/** What names a page and its pictures byte for byte. */
+export const pageDigestOf = ({ html, pictures }: Pick<PageSnapshot, 'html' | 'pictures'>): string => {
+  const digest = createHash('sha256')
+  const add = (name: string, bytes: Buffer) => void digest.update(`${name}\0${bytes.length}\0`).update(bytes)
+  add('', html)
+  for (const { name, bytes } of pictures) add(name, bytes)
+  return digest.digest('hex')
 }
 
 /** Makes the page of a conversation; the only way from a record to what leaves. */

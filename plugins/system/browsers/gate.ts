@@ -3,7 +3,15 @@ import { connect, type AddressInfo, type LookupFunction, type Socket } from 'nod
 import { pipeline, type Duplex } from 'node:stream'
 import { Refusal, refuse, ignored } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
-import { addressesOf, isOwnLoopback, SENTENCES } from '../../../sdk/node/network/outbound.js'
+import {
+  connectUpstream,
+  proxyRefusal,
+  tunnel,
+  upstreamHeaders,
+  type UpstreamProxy,
+} from '../../../sdk/node/network/upstream.js'
+import { SENTENCES } from '../../../sdk/node/network/failure-words.js'
+import { isOwnLoopback, wayTo } from '../../../sdk/node/network/outbound.js'
 
 /** Why a server was not reached: forbidden, or no answer. */
 export interface GateFailure {
@@ -18,6 +26,8 @@ interface Way {
   readonly lookup: LookupFunction
   /** A connection to the conversation's own loopback, paused. */
   readonly own?: Socket
+  /** The proxy of the deployment that leads there. */
+  readonly proxy?: UpstreamProxy
 }
 
 const MOST_FAILURES = 200
@@ -67,7 +77,7 @@ export class Gate {
   /** Why an address is forbidden, without connecting to it; undefined: it is allowed, or its name does not resolve. */
   async barred(url: URL): Promise<string | undefined> {
     try {
-      await this.#addresses(url, await this.#reach())
+      await this.#checked(url, await this.#reach())
       return undefined
     } catch (error) {
       return error instanceof Refusal ? error.message : undefined
@@ -86,19 +96,24 @@ export class Gate {
     // Only requests meant for a proxy name a whole URL.
     if (url?.protocol !== 'http:') return void request.socket.destroy()
     try {
-      const to = await this.#way(url)
+      const { own, proxy, ...to } = await this.#way(url)
+      const far = own ?? (proxy && (await connectUpstream(proxy, this.#closing.signal)))
       const asked = askServer({
         ...to,
         method: request.method,
-        path: url.pathname + url.search,
-        headers: [...endToEnd(request.rawHeaders), 'connection', 'close'],
+        path: proxy ? `http://${url.host}${url.pathname}${url.search}` : url.pathname + url.search,
+        headers: [
+          ...endToEnd(request.rawHeaders),
+          ...['connection', 'close'],
+          ...(proxy ? Object.entries(upstreamHeaders(proxy)).flat() : []),
+        ],
         setHost: false,
-        agent: false,
-        ...(to.own && { createConnection: () => to.own }),
+        // With an agent of any kind the connection of `createConnection` would not be used.
+        ...(far ? { createConnection: () => far } : { agent: false }),
         signal: this.#closing.signal,
       })
       // It came paused, so that nothing of it is lost.
-      asked.once('socket', () => to.own?.resume())
+      asked.once('socket', () => far?.resume())
       response.once('close', () => asked.destroy())
       const answer = await new Promise<IncomingMessage>((answered, failed) => {
         asked
@@ -107,6 +122,8 @@ export class Gate {
           .once('close', () => failed(new Error('it closed the connection without an answer')))
         pipeline(request, asked, () => {})
       })
+      const refused = proxy && proxyRefusal(proxy, answer.statusCode ?? 0)
+      if (refused) throw refused
       this.#failures.delete(keyOf(url))
       response.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEnd(answer.rawHeaders))
       response.flushHeaders()
@@ -118,15 +135,16 @@ export class Gate {
   }
 
   async #tunnel(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
-    const url = URL.parse(`http://${request.url ?? ''}`)
+    const url = URL.parse(`https://${request.url ?? ''}`)
     if (!url || url.pathname !== '/' || url.search || url.username) return void socket.destroy()
     socket.on('error', ignored('its close follows'))
     try {
-      const { own, ...to } = await this.#way(url)
-      const far = own ?? connect({ ...to, autoSelectFamily: true })
+      const { own, proxy, ...to } = await this.#way(url)
+      const ready = own ?? (proxy && (await tunnel(proxy, to, this.#closing.signal)))
+      const far = ready ?? connect({ ...to, autoSelectFamily: true })
       this.#track(far)
       socket.once('close', () => far.destroy())
-      if (!own)
+      if (!ready)
         await new Promise<void>((connected, failed) => {
           far
             .once('connect', connected)
@@ -149,17 +167,17 @@ export class Gate {
    */
   async #way(url: URL): Promise<Way> {
     const reach = await this.#reach()
-    const addresses = await this.#addresses(url, reach)
+    const { addresses, proxy } = await this.#checked(url, reach)
     const [first] = addresses
     const own = first && isOwnLoopback(first.address, reach) ? await reach.own!.dial(portOf(url)) : undefined
     const lookup: LookupFunction = (_, { all }, found) =>
-      all ? found(null, addresses) : found(null, first!.address, first!.family)
-    return { host: bare(url), port: portOf(url), lookup, ...(own && { own }) }
+      all ? found(null, [...addresses]) : found(null, first!.address, first!.family)
+    return { host: bare(url), port: portOf(url), lookup, ...(own && { own }), ...(proxy && { proxy }) }
   }
 
-  async #addresses(url: URL, reach: NetworkReach) {
+  async #checked(url: URL, reach: NetworkReach) {
     const local = /(?:^|\.)localhost\.?$/i.test(url.hostname) ? new URL(`http://localhost:${portOf(url)}`) : url
-    return addressesOf(local, reach, this.#closing.signal)
+    return wayTo(local, reach, this.#closing.signal)
   }
 
   #failed(url: URL, error: unknown): void {

@@ -1,5 +1,5 @@
 import type { tags } from 'typia'
-import type { Millis, Ok, Size, Text } from '../../../sdk/types.js'
+import type { ContentDigest, Millis, Ok, Size, Text } from '../../../sdk/types.js'
 
 /** A backup of the sandbox, or one in the making. */
 export interface Bundle {
@@ -43,6 +43,8 @@ export interface RestoreReport {
   todo: string[]
   /** The sandbox restarts now. */
   restarting: boolean
+  /** Of the bytes of the bundle: what `expect` takes. */
+  digest: ContentDigest
 }
 /** One file that a group contributes to a backup. */
 export interface BundlePartFile {
@@ -113,10 +115,12 @@ export interface BundleCalls {
    *
    * `check` reads it whole and writes nothing. `apply` unpacks and verifies everything and restarts the sandbox with
    * it; the previous state is kept for 7 days. The owner, members, sessions and tokens stay those of this sandbox.
-   * Hooks and other things that would run automatically are not restored.
+   * Hooks and other things that would run automatically are not restored. With `expect`, the `digest` of a check,
+   * exactly that bundle is restored.
    *
    * - 404: no such file
-   * - 409: a turn runs, a bundle is being packed or restored, or a folder is in the way; nothing was written
+   * - 409: a turn runs, a bundle is being packed or restored, a folder is in the way, or the bundle is not the one of
+   *   `expect`: `digest` is that of now; nothing was written
    * - 413: not enough free disk, or the unpacked bundle is too large
    * - 422: not a bundle, a newer version, damaged, or the passphrase does not open it; nothing was written
    */
@@ -124,5 +128,6 @@ export interface BundleCalls {
     path: string & tags.MinLength<1> & tags.MaxLength<400>
     passphrase?: string & tags.MaxLength<256>
     mode: 'check' | 'apply'
+    expect?: ContentDigest
   }): RestoreReport
 }

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { open, type FileHandle } from 'node:fs/promises'
 import { constants } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
@@ -49,13 +49,15 @@ export const readBundle = async (
   passphrase: string | undefined,
   reader: Reader,
   signal: AbortSignal,
-): Promise<BundleManifest> => {
+): Promise<{ readonly manifest: BundleManifest; readonly digest: string }> => {
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
   try {
     const found = await handle.stat()
     if (!found.isFile()) refuse('unprocessable', `${NO_BUNDLE}: it is not a file`)
-    const bytes = await contentOf(handle, passphrase)
-    return await new Reading(reader, found.size).run(bytes, signal)
+    const hash = createHash('sha256')
+    const bytes = await contentOf(handle, passphrase, hash)
+    const manifest = await new Reading(reader, found.size).run(bytes, signal)
+    return { manifest, digest: hash.digest('hex') }
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof Refusal) throw error
@@ -68,14 +70,21 @@ export const readBundle = async (
   }
 }
 
-const contentOf = async (handle: FileHandle, passphrase: string | undefined): Promise<AsyncIterable<Buffer>> => {
+/** The packed bytes; each is hashed as it is read. */
+const contentOf = async (
+  handle: FileHandle,
+  passphrase: string | undefined,
+  hash: Hash,
+): Promise<AsyncIterable<Buffer>> => {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(16), 0, 16, 0)
   const head = buffer.subarray(0, bytesRead)
-  const bytes = handle.createReadStream({
-    start: 0,
-    autoClose: false,
-    highWaterMark: 256 * 1024,
-  }) as AsyncIterable<Buffer>
+  const stream = handle.createReadStream({ start: 0, autoClose: false, highWaterMark: 256 * 1024 })
+  const bytes = (async function* () {
+    for await (const piece of stream as AsyncIterable<Buffer>) {
+      hash.update(piece)
+      yield piece
+    }
+  })()
   if (isEncrypted(head))
     return decrypted(passphrase ?? refuse('unprocessable', 'the bundle is encrypted: give its passphrase'), bytes)
   if (head[0] !== 0x1f || head[1] !== 0x8b) refuse('unprocessable', NO_BUNDLE)

@@ -18,6 +18,8 @@ import { findRepositories } from './workspace-files.js'
 export interface RestoreAsked {
   readonly path: string
   readonly passphrase?: string
+  /** The digest of the bundle that somebody looked at. */
+  readonly expect?: string
 }
 
 type RestoreHost = Pick<Host, 'call' | 'collect' | 'serves' | 'place' | 'signal'>
@@ -32,12 +34,14 @@ const STAMP = /^\d{13}-[0-9a-f]{6}$/
 /** Lists what a bundle would restore; writes nothing. */
 export const checkBundle = async (host: RestoreHost, asked: RestoreAsked): Promise<RestoreReport> => {
   const judge = new Judge(await targetOf(host))
-  const manifest = await readBundle(await bundleAt(host, asked.path), asked.passphrase, judge, host.signal)
+  const path = await bundleAt(host, asked.path)
+  const { manifest, digest } = await readBundle(path, asked.passphrase, judge, host.signal)
+  assertSeen(asked, digest)
   const { judged } = judge
   const tops = manifest.repositories.flatMap(({ repo }) => (repo === 'root' ? [] : [topOf(repo)]))
   const brought = [...judged.written.flatMap(({ path }) => (path.includes('/') ? [] : [path])), ...tops]
   await foldersOf(host, manifest, own([...new Set(brought)]))
-  return reportOf(manifest, judged, [])
+  return reportOf(manifest, judged, digest, [])
 }
 
 /** Unpacks and verifies a bundle, and records the moves with which the next start puts it in place. */
@@ -51,7 +55,8 @@ export const stageBundle = async (host: RestoreHost, asked: RestoreAsked): Promi
   const staging = new Staging(places, await targetOf(host))
   let planned = false
   try {
-    const manifest = await readBundle(path, asked.passphrase, staging, host.signal)
+    const { manifest, digest } = await readBundle(path, asked.passphrase, staging, host.signal)
+    assertSeen(asked, digest)
     await staging.end(manifest, host.signal)
     failpoint('bundle.staged')
     const before = join(beside, stamp, BEFORE)
@@ -62,7 +67,7 @@ export const stageBundle = async (host: RestoreHost, asked: RestoreAsked): Promi
     planned = true
     failpoint('bundle.planned')
     const until = new Date(Number(stamp.split('-')[0]) + KEPT_MS).toISOString().slice(0, 10)
-    return reportOf(manifest, staging.judged, [
+    return reportOf(manifest, staging.judged, digest, [
       `the previous state is kept in ${SANDBOX}/${RESTORED}/${stamp}/${BEFORE} until ${until}: take from it what `
         + 'is missing',
     ])
@@ -70,6 +75,14 @@ export const stageBundle = async (host: RestoreHost, asked: RestoreAsked): Promi
     if (!planned)
       await Promise.all([join(beside, stamp), places.data].map(folder => rm(folder, { recursive: true, force: true })))
   }
+}
+
+/** Refuses a bundle that is not the one that somebody looked at. */
+const assertSeen = ({ path, expect }: RestoreAsked, digest: string): void => {
+  if (expect === undefined || expect === digest) return
+  refuse('conflict', `${path} is not the bundle that was seen: check it again, then restore it`, {
+    fields: { digest },
+  })
 }
 
 type Places = Pick<Host, 'place'>
@@ -209,6 +222,7 @@ const keepState = async (host: RestoreHost, stamp: string): Promise<void> => {
 const reportOf = (
   { from, secrets, repositories }: BundleManifest,
   { written, skipped }: Judged,
+  digest: string,
   todo: readonly string[],
 ): RestoreReport => ({
   from: { ...from },
@@ -222,4 +236,5 @@ const reportOf = (
       : []),
   ],
   restarting: false,
+  digest,
 })

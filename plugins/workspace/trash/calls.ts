@@ -114,7 +114,8 @@ export const trashCalls = (deps: TrashDeps): Handlers<TrashCalls> => {
       alone(async () => {
         const item = trash.find(id)
         if (item.restored) return { ok: true, path: item.restored.path }
-        await using parent = await openParent(await sharedTree(host, context), to ?? item.path, { make: true })
+        const how = { make: true, was: to === undefined }
+        await using parent = await openParent(await sharedTree(host, context), to ?? item.path, how)
         const path = realOf(parent)
         if (await isThere(parent)) refuse('conflict', `${shownPath(path)} is there already: restore to another path`)
         await trash.restore(id, parent, path)

@@ -19,6 +19,8 @@ export interface Running {
   readonly grants?: WallGrants
   /** What its turns run behind; absent: an older daemon wrote the file. */
   readonly wall?: string
+  /** Its process runs and did not answer in time. */
+  readonly slow?: true
 }
 
 type Surroundings = Pick<Terminal, 'env' | 'cwd' | 'signal'>
@@ -35,15 +37,17 @@ export const stateRoot = (env: Terminal['env']): string => {
 export const findDaemon = async (terminal: Surroundings, data: string | undefined): Promise<Running> => {
   if (data) {
     const [found] = await live([resolve(terminal.cwd, data)], terminal.signal)
-    return found ?? none(`no daemon runs on the data folder ${data}; start one with "${SELF} serve --data ${data}"`)
+    return found
+      ? answering(found)
+      : none(`no daemon runs on the data folder ${data}; start one with "${SELF} serve --data ${data}"`)
   }
   const found = await runningDaemons(terminal)
   const here = await realpath(terminal.cwd)
   const holding = found
     .filter(({ workspace }) => within(workspace, here))
     .sort((a, b) => b.workspace.length - a.workspace.length)
-  if (holding[0]) return holding[0]
-  if (found.length === 1) return found[0]!
+  if (holding[0]) return answering(holding[0])
+  if (found.length === 1) return answering(found[0]!)
   if (found.length === 0) none(`no daemon is running; start one with "${SELF} serve"`)
   const rows = found.map(({ url, workspace }) => `  ${url}  ${workspace}`).join('\n')
   return none(`${found.length} daemons are running and none serves this folder; choose one with --url:\n${rows}`)
@@ -52,8 +56,18 @@ export const findDaemon = async (terminal: Surroundings, data: string | undefine
 /** The running daemon of this user on this machine at an address. */
 export const daemonAt = async (terminal: Surroundings, url: string): Promise<Running | undefined> => {
   const { origin } = new URL(url)
-  return (await runningDaemons(terminal)).find(daemon => new URL(daemon.url).origin === origin)
+  const found = (await runningDaemons(terminal)).find(daemon => new URL(daemon.url).origin === origin)
+  return found && answering(found)
 }
+
+/** A daemon that answers; fails for one that is too busy to. */
+const answering = (daemon: Running): Running =>
+  daemon.slow
+    ? none(
+        `the daemon of ${daemon.workspace} at ${daemon.url} is slow: its process ${daemon.pid} runs, and did not `
+          + `answer within ${HEALTH_MS / 1000} s; try again in a moment`,
+      )
+    : daemon
 
 /** The running daemon of a workspace, by its real path. */
 export const daemonOn = async (terminal: Surroundings, workspace: string): Promise<Running | undefined> =>
@@ -77,7 +91,9 @@ const live = async (folders: readonly string[], signal: AbortSignal): Promise<Ru
   const daemons = await Promise.all(
     folders.map(async folder => {
       const daemon = described(folder, await readFile(join(folder, 'daemon.json'), 'utf8').catch(() => ''))
-      return daemon && alive(daemon.pid) && (await answers(daemon.url, signal)) ? [daemon] : []
+      if (!daemon || !alive(daemon.pid)) return []
+      const answer = await answerOf(daemon.url, signal)
+      return answer === 'none' ? [] : [{ ...daemon, ...(answer === 'late' && { slow: true as const }) }]
     }),
   )
   return daemons.flat()
@@ -114,16 +130,16 @@ const alive = (pid: number): boolean => {
   }
 }
 
-const answers = async (url: string, signal: AbortSignal): Promise<boolean> => {
+const answerOf = async (url: string, signal: AbortSignal): Promise<'ok' | 'late' | 'none'> => {
   try {
     const response = await fetch(new URL('/health', url), {
       redirect: 'error',
       signal: AbortSignal.any([signal, AbortSignal.timeout(HEALTH_MS)]),
     })
     await response.body?.cancel()
-    return response.ok
-  } catch {
+    return response.ok ? 'ok' : 'none'
+  } catch (error) {
     signal.throwIfAborted()
-    return false
+    return (error as Error).name === 'TimeoutError' ? 'late' : 'none'
   }
 }

@@ -1,13 +1,14 @@
 const ESC = '\u001b['
 /**
- * Characters that control a terminal or reorder a line: C0 except tab and line feed, DEL, C1, direction marks and
- * invisible characters.
+ * Characters that control a terminal or reorder a line, or have no glyph: C0 except tab and line feed, DEL, C1,
+ * direction marks, fillers and tags. Those that choose a form of the character before them stay.
  */
-const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
+const CONTROL = /[\p{Cc}\p{DI}\u2028\u2029\ufff9-\ufffb](?<![\t\n\ufe00-\ufe0f\u{e0100}-\u{e01ef}])/gu
 /** The control sequences that this program writes: styles, and erasing a line. */
-const OWN = new RegExp(`(\\u001b\\[\\d{1,2}m|\\r\\u001b\\[K)|${CONTROL.source}`, 'g')
+const OWN = new RegExp(`(\\u001b\\[\\d{1,2}m|\\r\\u001b\\[K)|${CONTROL.source}`, 'gu')
 
-const escaped = (found: string): string => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`
+const escaped = (found: string): string =>
+  found.replace(/[^]/g, half => `\\u${half.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /** Escapes the control characters in text from outside. */
 export const plain = (text: string): string => text.replaceAll('\r\n', '\n').replace(CONTROL, escaped)

@@ -36,7 +36,7 @@ export const rewindVerb: Verb = {
     return connected(terminal, given, async ({ client }) => {
       const options = { signal: terminal.signal }
       const conversationId = await conversationOf(terminal, client, given)
-      const { index, total, text } = await placeIn(client, conversationId, asked, terminal.signal)
+      const { index, total, text, newest } = await placeIn(client, conversationId, asked, terminal.signal)
       const said = text === undefined ? '' : ` "${short(plain(text), 60)}"`
       const what = `message ${index}${said} of ${oneLine(conversationId)}`
       const question =
@@ -46,7 +46,11 @@ export const rewindVerb: Verb = {
       return printResult(
         terminal,
         given,
-        await client.call('POST /agent/rewind', { conversationId, index }, options),
+        await client.call(
+          'POST /agent/rewind',
+          { conversationId, index, ...(newest !== undefined && { expect: newest }) },
+          options,
+        ),
         ({ dropped }) => [
           `back to before message ${index}: ${counted(dropped, 'message')} dropped`,
           `next: ${SELF} run --conversation ${quoted(conversationId)} "…"`,
@@ -133,15 +137,18 @@ const placeIn = async (
   id: string,
   asked: number | undefined,
   signal: AbortSignal,
-): Promise<{ index: number; total: number; text?: string }> => {
+): Promise<{ index: number; total: number; text?: string; newest?: string }> => {
   const page = (before: number | undefined, limit: number) =>
     client.call('GET /agents/{id}/transcript', { id, limit, ...(before !== undefined && { before }) }, { signal })
+  const { messages: end } = await page(undefined, 1)
+  const newest = end.at(-1)?.run
+  const seen = newest === undefined ? {} : { newest }
   if (asked !== undefined) {
     const {
       messages: [message],
       total,
     } = await page(asked + 1, 1)
-    return { index: asked, total, ...(message?.index === asked && { text: message.text }) }
+    return { index: asked, total, ...seen, ...(message?.index === asked && { text: message.text }) }
   }
   let last: TranscriptMessage | undefined
   let total = 0
@@ -151,9 +158,9 @@ const placeIn = async (
     const saved = sent.findLast(({ checkpointId }) => checkpointId !== undefined)
     total = found.total
     last ??= sent.at(-1)
-    if (saved) return { index: saved.index, total, text: saved.text }
+    if (saved) return { index: saved.index, total, text: saved.text, ...seen }
     before = messages[0]?.index ?? 0
   }
-  if (last) return { index: last.index, total, text: last.text }
+  if (last) return { index: last.index, total, text: last.text, ...seen }
   throw new CommandFailure(EXIT.refused, `${plain(id)} has no message to go back to`)
 }

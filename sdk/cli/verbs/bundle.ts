@@ -42,6 +42,7 @@ export const bundle: Verb = {
     repo: { value: 'REPO', multiple: true, help: 'only this repository; "root" is the workspace\'s own' },
     since: { value: 'TIME', help: 'only conversations that changed after it, such as 2030-01-31' },
     check: { help: 'show what a restore would do, and change nothing' },
+    expect: { value: 'DIGEST', help: 'restore only the bundle that --check showed with this digest' },
     ...CONNECTION,
   },
   most: 2,
@@ -202,10 +203,19 @@ const restore = async (
 ): Promise<number> => {
   const { signal } = terminal
   const mode = given.on('check') ? ('check' as const) : ('apply' as const)
+  const expect = given.text('expect')
   const { path, cleanUp } = await placed(terminal, file, daemon?.workspace)
   try {
     const ask = (passphrase?: string) =>
-      client.call('POST /bundles/restore', { path, mode, ...(passphrase !== undefined && { passphrase }) }, { signal })
+      client.call(
+        'POST /bundles/restore',
+        {
+          ...{ path, mode },
+          ...(passphrase !== undefined && { passphrase }),
+          ...(expect !== undefined && { expect }),
+        },
+        { signal },
+      )
     const given_ = terminal.env.SANDBOX_PASSPHRASE
     const report = await ask(given_).catch(async error => {
       if (
@@ -243,7 +253,7 @@ const placed = async (
 }
 
 const reportLines = (
-  { from, written, skipped, todo, restarting }: RestoreReport,
+  { from, written, skipped, todo, restarting, digest }: RestoreReport,
   mode: 'check' | 'apply',
   terminal: Terminal,
 ): string[] => {
@@ -257,6 +267,7 @@ const reportLines = (
     ...skipped.map(({ path, reason }) => `${yellow('left out')} ${oneLine(path)}: ${oneLine(reason)}`),
     ...todo.map(what => `to do: ${oneLine(what)}`),
     ...(restarting ? ['the sandbox restarts now'] : []),
+    ...(mode === 'check' ? [`to restore exactly this: --expect ${digest}`] : []),
   ]
 }
 

@@ -138,8 +138,8 @@ export const asData = (text: string, most: number): string => {
   return clean.length > most ? `${clean.slice(0, most - 1).toWellFormed()}…` : clean
 }
 
-const STEERS = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g
+const STEERS = /[\p{Cc}\p{DI}\u2028\u2029\ufff9-\ufffb](?<![\n\u200c\u200d\ufe00-\ufe0f\u{e0100}-\u{e01ef}])/gu
 
 /** Escapes characters that could control a terminal or reorder a line as `\uXXXX`; JSON keeps its value. */
 export const visible = (text: string): string =>
-  text.replace(STEERS, found => `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  text.replace(STEERS, found => found.replace(/[^]/g, half => `\\u${half.charCodeAt(0).toString(16).padStart(4, '0')}`))

@@ -174,31 +174,39 @@ export const openFile = async (place: Pick<OpenedPath, 'at' | 'stats'>, named: s
   )
 }
 
+/** Refuses names that are not created here: what is there already may have them. */
+const assertCreatable = (names: readonly string[], path: string): void => {
+  segmentsOf(names.join('/'))
+  if (names.some(segment => CONTROL.test(segment)))
+    refuse('invalid', `path: expected names without control characters, found ${shownPath(path)}`, {
+      errors: [{ path: 'path', expected: 'names without control characters' }],
+    })
+}
+
 /** How a name that is to be written is reached. */
 export interface ParentOptions {
   /** Make the folders that are missing on the way. */
   readonly make?: boolean
   /** The name must be there already, so it may be one that nobody could create here. */
   readonly existing?: boolean
+  /** The name was there once, so it may be one that nobody could create here. */
+  readonly was?: boolean
   /** The name is only read: it may lie in a folder held for reading. */
   readonly reads?: boolean
 }
 
 /** Opens the folder of a name that is to be created, replaced or removed; a link of that name is not followed. */
 export const openParent = async (tree: PathTree, path: string, options: ParentOptions = {}): Promise<OpenedParent> => {
-  const segments = segmentsOf(path, options)
+  const segments = segmentsOf(path, { existing: true })
   const name = segments.at(-1)!
   if (closedAs(segments) === 'closed') absent(path)
-  if (!options.existing && segments.some(segment => CONTROL.test(segment)))
-    refuse('invalid', `path: expected names without control characters, found ${shownPath(path)}`, {
-      errors: [{ path: 'path', expected: 'names without control characters' }],
-    })
   const above = segments.slice(0, -1)
   for (let kept = above.length; kept >= 0; kept--) {
     const found = await look(tree.root, above.slice(0, kept), path)
     if (!found) continue
     const missing = above.slice(kept)
     try {
+      if (!options.existing && !options.was) assertCreatable([...missing, name], path)
       const parts = [...partsOf(found.path), ...missing, name]
       if (options.reads) assertReadable(tree, parts, path)
       else assertWritable(tree, parts, path)

@@ -64,7 +64,7 @@ const exists = async (path: string): Promise<boolean> => {
  * With `allowMissing` the deepest folder that exists is resolved and the rest, which no link can be, is added to it.
  */
 export const inside = async (root: string, path: string, options: { allowMissing?: boolean } = {}): Promise<string> => {
-  const segments = segmentsOf(path)
+  const segments = segmentsOf(path, { existing: true })
   const absent = () => refuse('not-found', `nothing in the workspace is named ${path}`)
   const home = (await reached(root)) ?? absent()
   for (let kept = segments.length; kept >= 0; kept--) {
@@ -77,6 +77,8 @@ export const inside = async (root: string, path: string, options: { allowMissing
     }
     if (!contains(home, real)) absent()
     const rest = segments.slice(kept)
+    // Names that are to be created are stricter than those that are there.
+    if (rest.length > 0) segmentsOf(rest.join('/'))
     if (rest.length > 0 && !(await lstat(real)).isDirectory()) absent()
     return join(real, ...rest)
   }

@@ -12,7 +12,7 @@ const GONE = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'EACCES', 'EPERM', 'ENAMETOO
 
 /** Finds the real location of a workspace path, `.` for the root; refuses other paths. */
 export const resolvePath = async (workspace: string, path: string): Promise<FoundPath> => {
-  const segments = path === '.' ? [] : segmentsOf(path)
+  const segments = path === '.' ? [] : segmentsOf(path, { existing: true })
   try {
     const [home, real] = await Promise.all([realpath(workspace), realpath(join(workspace, ...segments))])
     if (!contains(home, real)) return { kind: 'outside' }

@@ -1,7 +1,9 @@
 import { request as plainRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import type { TLSSocket } from 'node:tls'
-import { askableLookup, unaskable } from '../network/askable.js'
+import { Refusal } from '../../refusal.js'
+import { askableWay, type AskableWay } from '../network/askable.js'
+import { proxyRefusal } from '../network/upstream.js'
 
 /** A request to a server outside the daemon. */
 export interface OutgoingRequest {
@@ -103,22 +105,38 @@ const redirected = (from: URL, location: string, { method, redirects }: Outgoing
   return to
 }
 
-const send = (url: URL, asked: OutgoingRequest, signal: AbortSignal, forBody: AbortSignal): Promise<IncomingMessage> =>
+const send = async (
+  url: URL,
+  asked: OutgoingRequest,
+  signal: AbortSignal,
+  forBody: AbortSignal,
+): Promise<IncomingMessage> => {
+  const way = await askableWay(url, false, signal).catch((error: unknown) => {
+    throw signal.aborted ? error : failureOfConnection(url, error as NodeJS.ErrnoException)
+  })
+  return sendBy(way, url, asked, signal, forBody)
+}
+
+const sendBy = (
+  { options: through, proxy }: AskableWay,
+  url: URL,
+  asked: OutgoingRequest,
+  signal: AbortSignal,
+  forBody: AbortSignal,
+): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
-    const barred = unaskable(url)
-    if (barred) return reject(failureOfConnection(url, barred))
     const text = asked.body === undefined ? undefined : JSON.stringify(asked.body)
     const near = isLoopbackHostname(url.hostname)
     const options = {
+      ...through,
       method: asked.method ?? 'GET',
       headers: {
         accept: '*/*',
         'user-agent': 'sandbox',
         ...(text !== undefined && { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
         ...asked.headers,
+        ...through.headers,
       },
-      agent: false as const,
-      lookup: askableLookup,
       rejectUnauthorized: !near,
     }
     const request = url.protocol === 'https:' ? secureRequest(url, options) : plainRequest(url, options)
@@ -135,7 +153,10 @@ const send = (url: URL, asked: OutgoingRequest, signal: AbortSignal, forBody: Ab
       const end = () => answer.destroy(new Error('aborted'))
       forBody.addEventListener('abort', end, { once: true })
       answer.once('close', () => forBody.removeEventListener('abort', end))
-      resolve(answer)
+      const refused = proxy && url.protocol === 'http:' ? proxyRefusal(proxy, answer.statusCode ?? 0) : undefined
+      if (!refused) return resolve(answer)
+      answer.destroy()
+      reject(failureOfConnection(url, refused))
     })
     request.end(text)
   })
@@ -150,6 +171,7 @@ const refuseForged = (socket: TLSSocket): void => {
 
 const failureOfConnection = (url: URL, error: NodeJS.ErrnoException): Unanswered => {
   const code = error.code ?? ''
+  if (error instanceof Refusal) return new Unanswered('unreachable', error.message, error)
   if (UNKNOWN.has(code))
     return new Unanswered('unknown-host', `no address is known for ${url.hostname}: check its spelling`, error)
   if (/CERT|SIGNED|UNABLE_TO|ALTNAME|ERR_SSL|EPROTO/.test(code)) {

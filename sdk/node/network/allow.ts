@@ -45,6 +45,9 @@ export interface NotAllowed {
 /** A name as it is compared: in small letters, without the dot of the root. */
 export const plainName = (host: string): string => host.toLowerCase().replace(/\.$/, '')
 
+/** Whether a name is one where clouds tell a machine its own secrets. */
+export const isMetadataName = (name: string): boolean => METADATA_NAMES.has(name)
+
 /** The entry of `networkAllow` as it is gone by, or what was expected instead. */
 export const parseAllowed = (text: string): Allowed | NotAllowed => {
   const trimmed = plainName(text.trim())
@@ -60,7 +63,7 @@ export const parseAllowed = (text: string): Allowed | NotAllowed => {
   const name = host.replace(/^\*\./, '')
   if (!NAME.test(name) || name.length > 253 || normalHost(name) !== name || isIP(name)) return { expected: FORM }
   if (name.endsWith('.localhost')) return { expected: 'localhost:port for a port of this machine' }
-  if (METADATA_NAMES.has(name)) return { expected: SECRETS }
+  if (isMetadataName(name)) return { expected: SECRETS }
   return { kind: 'name', name, below: name !== host, ...(port !== undefined && { port }) }
 }
 

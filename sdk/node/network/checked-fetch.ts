@@ -4,8 +4,9 @@ import { isIP, type LookupFunction } from 'node:net'
 import { Readable } from 'node:stream'
 import { refuse } from '../../refusal.js'
 import { normalHost } from './host-form.js'
-import { addressesOf, webAddress } from './outbound.js'
+import { wayTo, webAddress } from './outbound.js'
 import type { NetworkReach } from './policy.js'
+import { proxyRefusal, upstreamOptions } from './upstream.js'
 
 const MOST_REDIRECTS = 5
 const REDIRECTS = new Set([307, 308])
@@ -49,27 +50,37 @@ const send = async (
   reach: NetworkReach,
 ): Promise<IncomingMessage> => {
   const { method, headers, signal } = asked
-  const addresses = await addressesOf(url, reach, signal)
+  const { addresses, proxy } = await wayTo(url, reach, signal)
   // Looked up again the name might stand for something else.
   const lookup: LookupFunction = (_, { all }, found) =>
     all ? found(null, [...addresses]) : found(null, addresses[0]!.address, addresses[0]!.family)
   const secure = url.protocol === 'https:'
   const host = normalHost(url.hostname) ?? ''
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
+  const through = proxy && upstreamOptions(url, proxy, 'kept')
   const options = {
     method,
     signal,
     lookup,
+    agent: agents[secure ? 'https:' : 'http:'],
+    ...through,
     headers: {
       ...Object.fromEntries(headers),
       'accept-encoding': 'identity',
       ...(body && { 'content-length': body.length }),
+      ...through?.headers,
     },
   }
   const request = secure
-    ? secureRequest(url, { ...options, agent: agents['https:'], ...(!isIP(host) && { servername: host }) })
-    : plainRequest(url, { ...options, agent: agents['http:'] })
-  request.once('response', resolve).on('error', reject).end(body)
+    ? secureRequest(url, { ...options, ...(!isIP(host) && { servername: host }) })
+    : plainRequest(url, options)
+  request.once('response', answer => {
+    const refused = proxy && !secure ? proxyRefusal(proxy, answer.statusCode ?? 0) : undefined
+    if (!refused) return resolve(answer)
+    answer.destroy()
+    reject(refused)
+  })
+  request.on('error', reject).end(body)
   return promise.catch((error: NodeJS.ErrnoException) => {
     // The server had closed the connection before it heard of the request.
     if (request.reusedSocket && error.code === 'ECONNRESET') return send(url, asked, body, reach)

@@ -6,9 +6,10 @@ import { codeOf } from '../files/paths.js'
 import type { BoundTraffic } from './bound-traffic.js'
 import { Masker } from '../access/masker.js'
 import { filled, hidden, maskedBytes, pairs } from './filling.js'
-import { SENTENCES } from './outbound.js'
-import { written, type Target } from './policy.js'
+import { SENTENCES } from './failure-words.js'
+import { written, type Target } from './host-form.js'
 import { splice } from './splice.js'
+import { proxyRefusal, upstreamHeaders, type UpstreamProxy } from './upstream.js'
 
 /**
  * Headers of one connection, not of the request (RFC 9110, section 7.6.1), and those that say where it begins, where
@@ -43,13 +44,15 @@ export interface Onward {
   readonly path: string
   /** How it is connected. */
   readonly connection: Pick<RequestOptions, 'agent' | 'createConnection'>
+  /** The proxy of the deployment that the connection leads to; left out: it leads to the target itself. */
+  readonly proxy?: UpstreamProxy
   /** What is put in on the way; left out: nothing. */
   readonly bound?: BoundTraffic
 }
 
 /** The error as the program gets it. */
 export const wrongOf = (error: unknown, target: Target): Wrong => {
-  if (error instanceof Refusal) return { status: 403, text: error.message }
+  if (error instanceof Refusal) return { status: error.reason === 'dependency' ? 502 : 403, text: error.message }
   const code = codeOf(error) ?? ''
   const status = code === 'ETIMEDOUT' ? 504 : 502
   return { status, text: `${written(target)} could not be asked: ${SENTENCES[code] ?? (code || String(error))}` }
@@ -90,7 +93,7 @@ const framing = ({ headers }: IncomingMessage, body?: Buffer): string[] | undefi
 
 /** Sends a request on and gives its answer back. */
 export const forward = async (asked: IncomingMessage, answer: ServerResponse, onward: Onward): Promise<void> => {
-  const { target, secure, bound, path, connection } = onward
+  const { target, secure, bound, path, connection, proxy } = onward
   const method = asked.method ?? 'GET'
   const masker = bound?.opens(target.host) ? await bound.masker(target.host) : undefined
   const all = masker ? whole(travelling(asked)) : travelling(asked)
@@ -103,13 +106,23 @@ export const forward = async (asked: IncomingMessage, answer: ServerResponse, on
   const sent = request({
     ...connection,
     method,
-    path,
+    path: proxy ? `http://${hostHeader(target, secure)}${path}` : path,
     setHost: false,
-    headers: ['host', hostHeader(target, secure), ...headers, ...frame, ...close],
+    headers: [
+      'host',
+      hostHeader(target, secure),
+      ...headers,
+      ...frame,
+      ...close,
+      ...(proxy ? Object.entries(upstreamHeaders(proxy)).flat() : []),
+    ],
   })
-  sent.once('response', came =>
-    give(came, answer, target, masker, () => void (connection.agent ? undefined : sent.destroy())),
-  )
+  sent.once('response', came => {
+    const refused = proxy && proxyRefusal(proxy, came.statusCode ?? 0)
+    if (!refused) return give(came, answer, target, masker, () => void (connection.agent ? undefined : sent.destroy()))
+    came.destroy()
+    answerWrong(answer, wrongOf(refused, target))
+  })
   // It came paused, so that nothing of it is lost.
   sent.once('socket', socket => socket.resume())
   sent.on('error', error => (answer.headersSent ? void answer.destroy() : answerWrong(answer, wrongOf(error, target))))

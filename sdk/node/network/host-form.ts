@@ -41,3 +41,13 @@ export const hostAndPort = (
   const port = digits === undefined ? usual : Number(digits)
   return normal === undefined || port === undefined || port < 1 || port > 65_535 ? undefined : { host: normal, port }
 }
+
+/** Where a program asked to be connected. */
+export interface Target {
+  /** A name or an address, in its normal form. */
+  readonly host: string
+  readonly port: number
+}
+
+/** How a target is written. */
+export const written = ({ host, port }: Target): string => `${host.includes(':') ? `[${host}]` : host}:${port}`

@@ -65,3 +65,28 @@ export class Names {
     return all
   }
 }
+
+const SOON_MS = 3_000
+const LATER_MS = 500
+const SLOW_FOR_MS = 60_000
+let slowUntil = -Infinity
+
+/**
+ * What a lookup finds within three seconds, or nothing: behind a proxy, names of the internet may be known to it alone,
+ * and where the lookup of one took too long the next ones get half a second.
+ */
+export const soonFound = async (found: Promise<readonly LookupAddress[]>): Promise<readonly LookupAddress[]> => {
+  const { promise: late, resolve } = Promise.withResolvers<readonly LookupAddress[]>()
+  const timer = setTimeout(
+    () => {
+      slowUntil = performance.now() + SLOW_FOR_MS
+      resolve([])
+    },
+    performance.now() < slowUntil ? LATER_MS : SOON_MS,
+  )
+  try {
+    return await Promise.race([found.catch(() => []), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

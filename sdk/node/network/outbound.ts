@@ -4,11 +4,16 @@ import { request as secureRequest } from 'node:https'
 import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as secured } from 'node:tls'
 import { Refusal, refuse } from '../../refusal.js'
-import { addressKind, barred } from './addresses.js'
+import { addressKind, barred, isHere, plainAddress } from './addresses.js'
+import { isMetadataName } from './allow.js'
+import { trustAuthorities } from './authority.js'
 import { placeholdersIn, withValues, type BoundTraffic } from './bound-traffic.js'
 import { encodingOf } from './filling.js'
 import { normalHost } from './host-form.js'
-import { HOST_FORM, judge, sentenceOf, type NetworkReach } from './policy.js'
+import { SENTENCES } from './failure-words.js'
+import { soonFound } from './names.js'
+import { HOST_FORM, isNearName, judge, judgeName, sentenceOf, type NetworkReach } from './policy.js'
+import { proxyRefusal, proxyTo, upstreamOptions, type UpstreamProxy } from './upstream.js'
 
 /** A request to a server outside, made for somebody else. */
 export interface OutboundRequest {
@@ -80,15 +85,14 @@ export const askOutside = async (asked: OutboundRequest): Promise<OutboundReply>
   let { reach } = asked
   try {
     for (let redirects = 0; ; redirects++) {
-      const addresses = await addressesOf(hop.url, reach, over)
+      const way = await wayTo(hop.url, reach, over)
       // A public server leads to no private address, wherever it redirects.
-      if (!reach.own && addresses.every(({ address }) => addressKind(address) === 'public'))
-        reach = { ...reach, near: false }
+      if (!reach.own && isPublic(hop.url, way)) reach = { ...reach, near: false }
       const own =
-        addresses[0] && isOwnLoopback(addresses[0].address, asked.reach)
+        way.addresses[0] && isOwnLoopback(way.addresses[0].address, asked.reach)
           ? await asked.reach.own!.dial(portOf(hop.url))
           : undefined
-      const answer = await send(await filledHop(hop, asked.reach.own?.bound), addresses, over, own)
+      const answer = await send(await filledHop(hop, asked.reach.own?.bound), way, over, own)
       const { location } = answer.headers
       if (!REDIRECTS.has(answer.statusCode ?? 0) || location === undefined)
         return await read(answer, hop.url, asked.maxBytes)
@@ -107,30 +111,65 @@ export const askOutside = async (asked: OutboundRequest): Promise<OutboundReply>
   }
 }
 
-/** What codes of failed connections mean, in words. */
-export const SENTENCES: { readonly [code: string]: string } = {
-  ENOTFOUND: 'no such name',
-  EAI_AGAIN: 'names cannot be looked up now',
-  ECONNREFUSED: 'nothing is listening there',
-  ECONNRESET: 'it closed the connection',
-  ETIMEDOUT: 'it does not answer',
-  EHOSTUNREACH: 'there is no way to it',
-  ENETUNREACH: 'there is no way to it',
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'nobody trusted vouches for its certificate',
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'nobody trusted vouches for its certificate',
-  SELF_SIGNED_CERT_IN_CHAIN: 'nobody trusted vouches for its certificate',
-  DEPTH_ZERO_SELF_SIGNED_CERT: 'nobody trusted vouches for its certificate',
-  CERT_HAS_EXPIRED: 'its certificate has expired',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is that of another host',
-  HPE_HEADER_OVERFLOW: `its headers are over ${MOST_HEADERS} bytes`,
+/** How a server is reached: at addresses that were checked, or through the proxy of the deployment. */
+export interface Way {
+  /** Those of its addresses that may be asked; none: only the proxy knows its name. */
+  readonly addresses: readonly LookupAddress[]
+  readonly proxy?: UpstreamProxy
+}
+
+/** Whether a way leads to public addresses alone, as far as this machine knows. */
+const isPublic = ({ hostname }: URL, { addresses }: Way): boolean =>
+  addresses.length > 0
+    ? addresses.every(({ address }) => addressKind(address) === 'public')
+    : !isNearName(normalHost(hostname) ?? '')
+
+/** The host and port of an address; refused when the host has no normal form. */
+const targetOf = (url: URL): { host: string; port: number } => ({
+  host:
+    normalHost(url.hostname)
+    ?? refuse('invalid', `url: expected ${HOST_FORM} as host, found ${url.hostname.slice(0, 300)}`),
+  port: portOf(url),
+})
+
+/** The way to a server; refused where nothing that may be asked is there. */
+export const wayTo = async (url: URL, reach: NetworkReach, signal: AbortSignal): Promise<Way> => {
+  const target = targetOf(url)
+  const { host, port } = target
+  const secure = url.protocol === 'https:'
+  if (secure) trustAuthorities()
+  const proxy = proxyTo(target, secure ? 'https:' : 'http:')
+  if (!proxy) return { addresses: await addressesOf(url, reach, signal) }
+  const family = isIP(host)
+  const all = family ? [{ address: host, family }] : await soonFound(named(host, signal))
+  signal.throwIfAborted()
+  if (all.some(({ address }) => isHere(plainAddress(address) ?? '')))
+    return { addresses: await addressesOf(url, reach, signal) }
+  // The proxy looks the name up itself, so all that it is known to stand for must be open.
+  const why = all.length
+    ? all.map(({ address }) => refusalOf(host, address, port, reach)).find(each => each !== undefined)
+    : refusalOfName(target, reach)
+  if (why === undefined) return { addresses: all, proxy }
+  reach.own?.refused(target, why)
+  return refuse('forbidden', why)
+}
+
+/** The sentence of a name that only the proxy knows and that must not be asked. */
+const refusalOfName = (target: { host: string; port: number }, reach: NetworkReach): string | undefined => {
+  if (reach.own) {
+    const why = judgeName(target, reach.own.rules)
+    return why && sentenceOf(target, why)
+  }
+  const shown = `${target.host}:${target.port} is not asked`
+  if (isMetadataName(target.host)) return `${shown}: it is where a machine is told its own secrets`
+  return !reach.near && isNearName(target.host)
+    ? `${shown}: it is a name of a private network, which this turn may not reach`
+    : undefined
 }
 
 /** The addresses a host stands for, only those that may be asked. */
 export const addressesOf = async (url: URL, reach: NetworkReach, signal: AbortSignal): Promise<LookupAddress[]> => {
-  const host =
-    normalHost(url.hostname)
-    ?? refuse('invalid', `url: expected ${HOST_FORM} as host, found ${url.hostname.slice(0, 300)}`)
-  const port = portOf(url)
+  const { host, port } = targetOf(url)
   const family = isIP(host)
   const all = family ? [{ address: host, family }] : await named(host, signal)
   const loopback = all[0] !== undefined && isOwnLoopback(all[0].address, reach)
@@ -193,7 +232,7 @@ const named = (host: string, signal: AbortSignal): Promise<LookupAddress[]> =>
 
 const send = (
   { url, method, headers, body }: Hop,
-  addresses: readonly LookupAddress[],
+  { addresses, proxy }: Way,
   signal: AbortSignal,
   own?: Socket,
 ): Promise<IncomingMessage> =>
@@ -206,17 +245,28 @@ const send = (
       createConnection: () =>
         secure ? secured({ socket: own, servername: isIP(url.hostname) ? '' : url.hostname }) : own,
     }
+    const through = proxy && upstreamOptions(url, proxy, 'once')
     const request = (secure ? secureRequest : plainRequest)(url, {
       method,
       lookup,
       signal,
       maxHeaderSize: MOST_HEADERS,
       ...(connection ?? { agent: false }),
-      headers: { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'sandbox', ...headers },
+      ...through,
+      headers: {
+        ...{ accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'sandbox' },
+        ...headers,
+        ...through?.headers,
+      },
     })
     // It came paused, so that nothing of it is lost.
     request.once('socket', () => own?.resume())
-    request.once('response', answered)
+    request.once('response', answer => {
+      const refused = through && !secure ? proxyRefusal(proxy, answer.statusCode ?? 0) : undefined
+      if (!refused) return answered(answer)
+      answer.destroy()
+      failed(refused)
+    })
     request.on('error', failed)
     request.once('close', () => failed(new Error('it closed the connection without an answer')))
     request.end(body)

@@ -7,7 +7,8 @@ import type { Authority } from './authority.js'
 import type { BoundTraffic } from './bound-traffic.js'
 import { Names } from './names.js'
 import { NetworkNamespace } from './namespace.js'
-import { connectChecked, type NetworkRules, type Target } from './policy.js'
+import type { Target } from './host-form.js'
+import { connectChecked, type DialHow, type NetworkRules } from './policy.js'
 import { EgressProxy } from './proxy.js'
 import { Slirp } from './slirp.js'
 import type { ListeningSocket, Loopback } from './socket-table.js'
@@ -78,7 +79,7 @@ export class OwnNetwork {
 
   private constructor(namespace: NetworkNamespace) {
     this.#namespace = namespace
-    this.#proxy = new EgressProxy(target => this.#dialOut(target), {
+    this.#proxy = new EgressProxy((target, how) => this.#dialOut(target, how), {
       bound: () => this.#owner?.bound?.(),
       authority: async () => this.#owner?.authority?.() ?? refuse('unavailable', 'no value is bound to a host'),
     })
@@ -244,10 +245,10 @@ export class OwnNetwork {
     }
   }
 
-  async #dialOut(target: Target): Promise<Socket> {
+  async #dialOut(target: Target, how?: DialHow): Promise<Socket> {
     const owner = this.#owner ?? refuse('forbidden', 'this network belongs to no conversation')
     try {
-      return await connectChecked(target, await owner.rules(), this.#stop.signal, this.#names)
+      return await connectChecked(target, await owner.rules(), this.#stop.signal, this.#names, how)
     } catch (error) {
       if (error instanceof Refusal && error.reason === 'forbidden') owner.refused(target, error.message)
       throw error

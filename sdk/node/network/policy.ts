@@ -1,10 +1,11 @@
 import { connect, type LookupFunction, type Socket } from 'node:net'
 import { refuse } from '../../refusal.js'
 import { addressKind, isHere, plainAddress, type Listener, type MachineReach } from './addresses.js'
-import type { Allowed } from './allow.js'
+import { isMetadataName, type Allowed } from './allow.js'
 import type { BoundTraffic } from './bound-traffic.js'
-import { normalHost } from './host-form.js'
-import { Names } from './names.js'
+import { normalHost, written, type Target } from './host-form.js'
+import { Names, soonFound } from './names.js'
+import { connectUpstream, tunnel, proxyTo } from './upstream.js'
 import { ignored } from '../../ignored.js'
 
 /** What conversations may reach beyond their own loopback. */
@@ -18,13 +19,6 @@ export interface NetworkPolicy {
 export interface NetworkRules extends NetworkPolicy {
   /** The daemon's own listeners: never reached. */
   readonly listeners: readonly Listener[]
-}
-
-/** Where a program asked to be connected. */
-export interface Target {
-  /** A name or an address, in its normal form. */
-  readonly host: string
-  readonly port: number
 }
 
 /** What a request of the daemon for a conversation goes by, when that has a network of its own. */
@@ -52,7 +46,10 @@ export const withoutNear = ({ own, ...found }: NetworkReach, why: string): Netwo
 }
 
 /** Connects to where a program asks; what the rules do not let it is a refusal. */
-export type Dial = (target: Target) => Promise<Socket>
+export type Dial = (target: Target, how?: DialHow) => Promise<Socket>
+
+/** `plain`: for a plain HTTP request, which a proxy of the deployment takes itself instead of a tunnel. */
+export type DialHow = 'plain' | 'whatever'
 
 /** Why an address is not reached. */
 export interface Barred {
@@ -62,12 +59,10 @@ export interface Barred {
 }
 
 const CONNECT_MS = 30_000
+const PLAIN_PORT = 80
 
 /** What is expected of a host, as the end of a sentence. */
 export const HOST_FORM = 'a name of letters, digits, -, _ and ., or an address'
-
-/** How a target is written. */
-export const written = ({ host, port }: Target): string => `${host.includes(':') ? `[${host}]` : host}:${port}`
 
 /** Whether an entry allows an address that a target stands for. */
 const holds = (entry: Allowed, { host, port }: Target, plain: string, here: boolean): boolean => {
@@ -111,6 +106,21 @@ export const judge = (
   return only ? { why: 'only what networkAllow names is reached', entry } : undefined
 }
 
+/** Names of private networks: without a dot, or below a name that nobody can own in public. */
+const NEAR_NAME = /^[^.]+$|\.(?:local|localdomain|internal|intranet|private|corp|home|lan|home\.arpa)$/
+
+/** Whether a name looks like one of a private network. */
+export const isNearName = (host: string): boolean => NEAR_NAME.test(host)
+
+/** Why a name that only the proxy of the deployment knows is not asked there for a conversation; undefined: it is. */
+export const judgeName = (target: Target, { allow, only }: NetworkPolicy): Barred | undefined => {
+  if (isMetadataName(target.host)) return { why: 'it is where a machine is told its own secrets' }
+  if (isNamed(allow, target)) return undefined
+  const entry = written(target)
+  if (isNearName(target.host)) return { why: 'it is a name of a private network', entry }
+  return only ? { why: 'only what networkAllow names is reached', entry } : undefined
+}
+
 /** The sentence of a target that is not reached. */
 export const sentenceOf = (target: Target, { why, entry }: Barred): string =>
   `${written(target)} is not reached from this `
@@ -126,14 +136,24 @@ export const connectChecked = async (
   rules: NetworkRules,
   signal: AbortSignal,
   names = new Names(),
+  how: DialHow = 'whatever',
 ): Promise<Socket> => {
   const host =
     normalHost(asked.host)
     ?? refuse('forbidden', `${JSON.stringify(asked.host.slice(0, 300))} is not reached: expected ${HOST_FORM}`)
   // What is judged is what is looked up and dialled.
   const target = { host, port: asked.port }
-  const all = await names.find(host, signal)
+  const proxy = proxyTo(target, how === 'plain' || target.port === PLAIN_PORT ? 'http:' : 'https:')
+  const all = await (proxy ? soonFound(names.find(host, signal)) : names.find(host, signal))
   signal.throwIfAborted()
+  if (proxy && !all.some(({ address }) => isHere(plainAddress(address) ?? ''))) {
+    // The proxy looks the name up itself, so all that it is known to stand for must be open.
+    const barred = all.length
+      ? all.map(({ address }) => judge(target, address, rules)).find(Boolean)
+      : judgeName(target, rules)
+    if (barred) return refuse('forbidden', sentenceOf(target, barred))
+    return how === 'plain' ? connectUpstream(proxy, signal) : tunnel(proxy, target, signal)
+  }
   const open = all.filter(({ address }) => judge(target, address, rules) === undefined)
   if (!open.length) {
     const [first] = all

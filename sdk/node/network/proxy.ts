@@ -3,11 +3,12 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { BoundTraffic } from './bound-traffic.js'
 import { forward, endWrong, answerWrong, wrongOf } from './forwarding.js'
-import { hostAndPort } from './host-form.js'
+import { hostAndPort, type Target } from './host-form.js'
 import { OpenedConnections, type OpenedDeps } from './opened.js'
-import { HOST_FORM, type Dial, type Target } from './policy.js'
+import { HOST_FORM, type Dial } from './policy.js'
 import { serveSocks } from './socks.js'
 import { splice } from './splice.js'
+import { proxyBehind } from './upstream.js'
 import { ignored } from '../../ignored.js'
 
 const SOCKS5 = 5
@@ -84,7 +85,8 @@ export class EgressProxy {
           + HOST_FORM,
       })
     try {
-      const far = await this.#dial(target)
+      const far = await this.#dial(target, 'plain')
+      const proxy = proxyBehind(far)
       if (answer.destroyed) return void far.destroy()
       answer.once('close', () => far.destroy())
       const bound = this.#bound()
@@ -93,6 +95,7 @@ export class EgressProxy {
         secure: false,
         path: rest.startsWith('/') ? rest : `/${rest}`,
         connection: { createConnection: () => far },
+        ...(proxy && { proxy }),
         ...(bound && { bound }),
       })
     } catch (error) {

@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net'
 import { codeOf } from '../files/paths.js'
 import { Refusal } from '../../refusal.js'
-import { normalHost } from './host-form.js'
-import type { Dial, Target } from './policy.js'
+import { normalHost, type Target } from './host-form.js'
+import type { Dial } from './policy.js'
 
 const VERSION = 5
 const NO_AUTHENTICATION = 0

@@ -1,9 +1,11 @@
-import { copyFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import { join } from 'node:path'
 import type { Host } from '../../host.js'
 import { Refusal, refuse } from '../../refusal.js'
-import { addressesOf, SENTENCES } from '../network/outbound.js'
+import { SENTENCES } from '../network/failure-words.js'
+import { addressesOf, wayTo, type Way } from '../network/outbound.js'
+import { deploymentAuthorities, systemAuthorities } from '../network/authority.js'
 import { git } from '../programs/git.js'
 import { everyGitdir } from '../wall/gitdir.js'
 import type { WallSpec } from '../wall/spec.js'
@@ -141,13 +143,18 @@ export class RemoteGit {
     const { listeners } = await this.#deps.host.call('kernel.listeners')
     try {
       const soon = AbortSignal.any([signal, AbortSignal.timeout(LOOKUP_MS)])
-      const found = await addressesOf(new URL(`http://${name}:${port}`), { near: true, listeners }, soon)
+      const reach = { near: true, listeners }
+      if (kind === 'http' || kind === 'https') {
+        const way = await wayTo(new URL(`${kind}://${name}:${port}`), reach, soon)
+        return await webWayOf(server, way, folder)
+      }
+      const found = await addressesOf(new URL(`http://${name}:${port}`), reach, soon)
       const addresses = found.map(({ address }) => address)
       if (server.kind === 'ssh' && this.#deps.ssh) {
         const address = addresses.find(each => isIP(each) === 4) ?? addresses[0]!
         return { url: server.url, settings: [], env: {}, address }
       }
-      return await wayOf(server, addresses, folder)
+      return wayOf(server, addresses)
     } catch (error) {
       signal.throwIfAborted()
       if (error instanceof Refusal) return unreachable(error.message)
@@ -184,25 +191,38 @@ interface WayToServer {
   readonly address?: string
 }
 
-/** Limits git to the checked addresses, without redirects. */
-const wayOf = async (server: ServerAddress, addresses: readonly string[], folder: string): Promise<WayToServer> => {
-  const { kind, host, port, url } = server
-  const bracketed = addresses.map(address => (address.includes(':') ? `[${address}]` : address))
-  if (kind === 'git') {
-    const asked = new URL(url.replace(/^git:/i, 'http:'))
-    const env = { GIT_OVERRIDE_VIRTUAL_HOST: asked.port === '' ? asked.hostname : asked.host }
-    return { url: `git://${bracketed[0]}:${port}${asked.pathname}`, settings: [], env }
-  }
+const bracketed = (address: string): string => (address.includes(':') ? `[${address}]` : address)
+
+/** Limits git to the checked addresses. */
+const wayOf = (server: ServerAddress, addresses: readonly string[]): WayToServer => {
+  const { kind, port, url } = server
   if (kind === 'ssh') return { url, settings: sshSettings(server, addresses[0]!), env: {} }
+  const asked = new URL(url.replace(/^git:/i, 'http:'))
+  const env = { GIT_OVERRIDE_VIRTUAL_HOST: asked.port === '' ? asked.hostname : asked.host }
+  return { url: `git://${bracketed(addresses[0]!)}:${port}${asked.pathname}`, settings: [], env }
+}
+
+/** Limits git to the checked addresses, or to the proxy of the deployment, without redirects. */
+const webWayOf = async (
+  { kind, host, port, url }: ServerAddress,
+  { addresses, proxy }: Way,
+  folder: string,
+): Promise<WayToServer> => {
   const settings = ['http.followRedirects=false']
-  if (isIP(host) === 0) settings.push(`http.curloptResolve=${host}:${port}:${bracketed.join(',')}`)
-  const { SSL_CERT_FILE } = process.env
-  const trusted = kind === 'https' && SSL_CERT_FILE ? join(folder, 'authorities.pem') : undefined
-  if (trusted !== undefined) await copyFile(SSL_CERT_FILE!, trusted)
+  if (isIP(host) === 0 && !proxy)
+    settings.push(`http.curloptResolve=${host}:${port}:${addresses.map(({ address }) => bracketed(address)).join(',')}`)
+  const trusted =
+    (kind === 'https' || proxy?.secure) && deploymentAuthorities() !== '' ? join(folder, 'authorities.pem') : undefined
+  if (trusted !== undefined) await writeFile(trusted, systemAuthorities())
   return {
     url,
     settings: settings.flatMap(setting => ['-c', setting]),
-    env: trusted === undefined ? {} : { GIT_SSL_CAINFO: trusted },
+    env: {
+      ...(trusted !== undefined && { GIT_SSL_CAINFO: trusted, GIT_PROXY_SSL_CAINFO: trusted }),
+      // Its address may hold a password, which arguments would show.
+      ...(proxy && { [`${kind}_proxy`]: proxy.address }),
+      ...(proxy?.authorization !== undefined && { GIT_HTTP_PROXY_AUTHMETHOD: 'basic' }),
+    },
   }
 }
 

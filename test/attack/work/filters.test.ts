@@ -86,7 +86,8 @@ for (const [who, uid] of USERS) {
     const plant = `touch ${join(workspace, '..', 'outside')}; cat`
     const turn = [
       `run git config filter.own.smudge '${plant}'; git config filter.own.clean '${plant}'; true`,
-      `run printf '* filter=own\\n*.txt filter=up\\n' > .gitattributes; printf '* filter=own' > .git-attributes; echo x > x.txt`,
+      `run printf '* filter=own\\n*.txt filter=up\\n' > .gitattributes; printf '* filter=own' > .git-attributes`,
+      'run echo x > x.txt',
       `run mkdir -p .git/info 2>/dev/null; printf '* filter=own' > $(git rev-parse --git-dir)/info/attributes; true`,
     ].join('\n')
     await runTurn(client, 'c-1', turn, { isolated: true })

@@ -133,7 +133,7 @@ t.test('a merge that conflicts shows the operation, three stages and the markers
   t.notOk(tryGit(at, 'merge', 'theirs').ok)
   const { repos } = await client.call('GET /git/changes', { repo: 'merging' })
   t.match(repos[0], { operation: 'merge', branch: 'main' })
-  t.same(repos[0]!.conflicted, [{ path: 'f', status: 'conflicted' }])
+  t.match(repos[0]!.conflicted, exactly({ path: 'f', status: 'conflicted', stamp: /^[\w-]{22}$/ }))
   t.match(await client.call('GET /git/{repo}/operation', { repo: 'merging' }), {
     operation: 'merge',
     subject: 'their side',

@@ -60,14 +60,15 @@ t.test('addresses and folders of the sandbox, keys and values are replaced', asy
     ['correct-horse-battery and {{secret:OTHER}}', '[redacted] and [redacted]'],
     ['ghp_0123456789abcdefghijklmnop', '[redacted]'],
     ['a\u202eb\u200b', 'ab'],
+    ['correct-\u200bhorse\u{e0041}-bat\u00adtery, ghp_\u20600123456789abcdefghijklmnop', '[redacted], [redacted]'],
   ] as const)
     t.equal(reduction.text(given), left)
   t.same(
     reduction.counts.sort((a, b) => (a.kind < b.kind ? -1 : 1)),
     [
       { kind: 'path', count: 2 },
-      { kind: 'pattern', count: 1 },
-      { kind: 'secret', count: 2 },
+      { kind: 'pattern', count: 2 },
+      { kind: 'secret', count: 3 },
       { kind: 'shield', count: 1 },
     ],
   )

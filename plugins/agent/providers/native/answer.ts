@@ -1,3 +1,4 @@
+import { isDeeper, MOST_LEVELS } from '../../../../sdk/node/limits/depth.js'
 import type { Frame } from '../../turn/frames/frames.js'
 import { faultFrom, lost, ServerFault } from './faults.js'
 import type { ProviderOptions, StreamPart } from './model.js'
@@ -113,18 +114,21 @@ export class AnswerReader {
     const length = (this.#inputs.get(id) ?? 0) + more
     this.#inputs.set(id, length)
     if (length > MOST_CALL) throw new ServerFault(`the model made a tool call of over ${MOST_CALL} bytes`)
-    if (this.#inputs.size > MOST_CALLS)
-      throw new ServerFault(`the model made over ${MOST_CALLS} tool calls in one answer`)
+    if (this.#inputs.size > MOST_CALLS) throw tooManyCalls()
   }
 
   #call(given: string, name: string, text: string, meta: ProviderOptions | undefined): void {
     if (text.length > MOST_CALL) throw new ServerFault(`the model made a tool call of over ${MOST_CALL} bytes`)
+    // Several calls may have one id.
+    if (this.#ids.size >= MOST_CALLS) throw tooManyCalls()
     // Results name their calls by these ids.
     const id = given && !this.#ids.has(given) ? given : `call_${this.#ids.size + 1}_${this.#parts.length}`
     this.#ids.add(id)
     this.#parts.push({ kind: 'call', id, name, ...inputOf(text), ...(meta && { meta }) })
   }
 }
+
+const tooManyCalls = () => new ServerFault(`the model made over ${MOST_CALLS} tool calls in one answer`)
 
 const inputOf = (text: string): Pick<CallPart, 'input' | 'malformed'> => {
   if (!text.trim()) return { input: {} }
@@ -134,7 +138,8 @@ const inputOf = (text: string): Pick<CallPart, 'input' | 'malformed'> => {
     try {
       const once: unknown = JSON.parse(way)
       const value: unknown = typeof once === 'string' ? JSON.parse(once) : once
-      if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      if (isDeeper(value)) why = `it is nested deeper than ${MOST_LEVELS} levels`
+      else if (typeof value === 'object' && value !== null && !Array.isArray(value))
         return { input: value as { [field: string]: unknown } }
       break
     } catch (error) {

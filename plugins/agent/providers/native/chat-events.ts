@@ -54,6 +54,8 @@ const strictEvents = (): TransformStream<Uint8Array, Uint8Array> => {
 class EventReader {
   readonly #heard: (data: string) => void
   #rest = ''
+  /** A carriage return at the end of a piece may be the first half of a line's end. */
+  #half = ''
   #data: string[] = []
   /** The lines of an answer that is not written as events. */
   #plain: string[] | undefined
@@ -63,15 +65,22 @@ class EventReader {
   }
 
   read(text: string): void {
-    const lines = (this.#rest + text).split(/\r\n|\n|\r(?!$)/)
-    this.#rest = lines.pop()!
-    for (const line of lines) this.#line(line)
+    const all = this.#half + text
+    this.#half = all.endsWith('\r') ? '\r' : ''
+    const lines = all.slice(0, all.length - this.#half.length).split(/\r\n|\n|\r/)
+    // The beginning of a line is not searched again with each of its pieces.
+    const rest = lines.pop()!
+    for (const line of lines) {
+      this.#line(this.#rest + line)
+      this.#rest = ''
+    }
+    this.#rest += rest
   }
 
   /** The answer has ended: its last event may lack its end. */
   end(text: string): void {
     this.read(text)
-    this.#line(this.#rest.replace(/\r$/, ''))
+    this.#line(this.#rest)
     this.#line('')
     if (this.#plain && this.#plain.length > 0) this.#heard(this.#plain.join('\n'))
   }
@@ -200,6 +209,8 @@ const countsOf = (usage: Fields): Fields =>
 
 const OPENS = '<think>'
 const CLOSES = '</think>'
+/** The most blanks before the mark. */
+const MOST_BLANKS = 1000
 
 /** The last characters of a text that can be the beginning of a mark. */
 const beginsIn = (text: string, mark: string): number => {
@@ -239,7 +250,7 @@ class Thoughts {
         this.#where = 'in'
         return this.#split(begun.slice(OPENS.length), last)
       }
-      if (!last && OPENS.startsWith(begun)) {
+      if (!last && all.length < MOST_BLANKS && OPENS.startsWith(begun)) {
         this.#kept = all
         return {}
       }

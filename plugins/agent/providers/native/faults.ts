@@ -56,7 +56,13 @@ export const refusalWords = (body: unknown): string => {
     ?? textField(body, 'message', 'detail', 'type')
     ?? ''
   // The HTML page of a proxy does not help.
-  return /^\s*</.test(said) ? '' : said.replaceAll(/\s+/g, ' ').trim().slice(0, MOST_WORDS).toWellFormed()
+  return /^\s*</.test(said)
+    ? ''
+    : said
+        .replaceAll(/[\s\p{Cc}\p{Cf}]+/gu, ' ')
+        .trim()
+        .slice(0, MOST_WORDS)
+        .toWellFormed()
 }
 
 /** The failure that a status stands for, with what to do; `keyless`: no key was sent. */

@@ -3,8 +3,9 @@ import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import { pipeline, type Readable, type Transform } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
-import { askableLookup, unaskable } from '../../../../sdk/node/network/askable.js'
-import { SENTENCES } from '../../../../sdk/node/network/outbound.js'
+import { askableWay, type AskableWay } from '../../../../sdk/node/network/askable.js'
+import { SENTENCES } from '../../../../sdk/node/network/failure-words.js'
+import { proxyRefusal } from '../../../../sdk/node/network/upstream.js'
 import { faultOf, lost, refusalWords, ServerFault, withoutSecrets } from './faults.js'
 import { ignored } from '../../../../sdk/index.js'
 
@@ -127,17 +128,23 @@ interface Sent {
   readonly stale?: boolean
 }
 
-const once = (url: URL, { headers, body, signal, limits }: Sending): Promise<Sent> =>
+const once = async (url: URL, sending: Sending): Promise<Sent> => {
+  const agent = agents[url.protocol === 'https:' ? 'https:' : 'http:']
+  try {
+    return await onceBy(await askableWay(url, agent, sending.signal), url, sending)
+  } catch (error) {
+    return { error: new ServerFault((error as Error).message) }
+  }
+}
+
+const onceBy = ({ options, proxy }: AskableWay, url: URL, { headers, body, signal, limits }: Sending): Promise<Sent> =>
   new Promise(resolve => {
-    const barred = unaskable(url)
-    if (barred) return resolve({ error: new ServerFault(barred.message) })
     const secure = url.protocol === 'https:'
     const request = (secure ? secureRequest : plainRequest)(url, {
+      ...options,
       method: 'POST',
-      headers,
+      headers: { ...headers, ...options.headers },
       signal,
-      lookup: askableLookup,
-      agent: agents[secure ? 'https:' : 'http:'],
     })
     const quiet = setTimeout(() => request.destroy(silent(limits)), limits.silenceMs)
     request.on('error', (error: NodeJS.ErrnoException) => {
@@ -149,7 +156,10 @@ const once = (url: URL, { headers, body, signal, limits }: Sending): Promise<Sen
     })
     request.on('response', answer => {
       clearTimeout(quiet)
-      resolve({ answer })
+      const refused = proxy && !secure ? proxyRefusal(proxy, answer.statusCode ?? 0) : undefined
+      if (!refused) return resolve({ answer })
+      answer.destroy()
+      resolve({ error: new ServerFault(refused.message) })
     })
     request.end(body)
   })

@@ -4,6 +4,8 @@ import type { Frame } from '../../turn/frames/frames.js'
 class Retold {
   #past: string
   #seen = ''
+  /** What of the past has been seen again. */
+  #at = 0
   #again: boolean
 
   constructor(past: string) {
@@ -15,9 +17,14 @@ class Retold {
   tell(piece: string): { readonly fresh: string; readonly other?: true } {
     this.#seen += piece
     if (!this.#again) return { fresh: piece }
-    if (this.#past.startsWith(this.#seen)) return { fresh: '' }
+    const left = this.#past.length - this.#at
+    // Only the piece is compared: what came before it is known to be alike.
+    if (this.#past.startsWith(piece.slice(0, left), this.#at)) {
+      this.#at = Math.min(this.#past.length, this.#seen.length)
+      if (piece.length > left) this.#again = false
+      return { fresh: piece.slice(left) }
+    }
     this.#again = false
-    if (this.#seen.startsWith(this.#past)) return { fresh: this.#seen.slice(this.#past.length) }
     return { fresh: this.#seen, other: true }
   }
 
@@ -38,6 +45,7 @@ class Retold {
     // An interruption before the end of the previous text does not replace that text.
     if (!this.#again) this.#past = this.#seen
     this.#again = this.#past !== ''
+    this.#at = 0
     this.#seen = ''
   }
 }

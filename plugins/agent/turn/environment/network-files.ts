@@ -31,6 +31,14 @@ export class NetworkFiles {
     return written
   }
 
+  /** A file with the authorities that programs trust on this machine, and those that the deployment names. */
+  deploymentAuthorities(): Promise<string> {
+    const written = this.#written.get('authorities') ?? this.#write('authorities.pem', systemAuthorities())
+    this.#written.set('authorities', written)
+    written.catch(() => this.#written.delete('authorities'))
+    return written
+  }
+
   /** Removes the files of a deleted conversation. */
   async forget(id: string): Promise<void> {
     await rm(join(this.#folder, `authorities-${id}.pem`), { force: true })

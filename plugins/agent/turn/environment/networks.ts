@@ -3,20 +3,15 @@ import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
 import type { Host } from '../../../../sdk/index.js'
-import type { Authority } from '../../../../sdk/node/network/authority.js'
+import { deploymentAuthorities, type Authority } from '../../../../sdk/node/network/authority.js'
 import type { Listener } from '../../../../sdk/node/network/addresses.js'
 import type { Limiter } from '../../../../sdk/node/limits/limiter.js'
 import { allowedOf } from '../../../../sdk/node/network/allow.js'
 import type { NetworkOwner } from '../../../../sdk/node/network/own-network.js'
 import { Networks } from '../../../../sdk/node/network/networks.js'
 import type { KnownListener } from '../../../../sdk/node/network/dial-listener.js'
-import {
-  isNamed,
-  written,
-  type NetworkReach,
-  type NetworkRules,
-  type Target,
-} from '../../../../sdk/node/network/policy.js'
+import { written, type Target } from '../../../../sdk/node/network/host-form.js'
+import { isNamed, type NetworkReach, type NetworkRules } from '../../../../sdk/node/network/policy.js'
 import { record } from '../../../../sdk/node/record/record.js'
 import type { EnteredNetwork } from '../../../../sdk/node/wall/spec.js'
 import { wallKind, type WallNetwork } from '../../../../sdk/node/wall/wall.js'
@@ -186,7 +181,10 @@ export class ConversationNetworks {
       resolver: address => this.#files.resolver(address),
       bound: () => bound.traffic(id),
       authority,
-      trusting: async () => ((await bound.some()) ? this.#files.authorities(id, await authority()) : undefined),
+      trusting: async () => {
+        if (await bound.some()) return this.#files.authorities(id, await authority())
+        return deploymentAuthorities() === '' ? undefined : this.#files.deploymentAuthorities()
+      },
     }
   }
 

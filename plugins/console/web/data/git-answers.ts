@@ -1,4 +1,4 @@
-import type { GitCode } from '../../../git/contract.js'
+import type { ChangesSeen, GitChange, GitCode, GitRemoteState, UncommittedChanges } from '../../../git/contract.js'
 import { refetch } from './queries.js'
 
 /** What calls of the group git answer that git itself may refuse. */
@@ -40,6 +40,21 @@ export const accepted = <T extends GitOutcome>(verdict: T): T => {
 
 /** Whether a refused result left the repository halted, to be resolved. */
 export const leftHalted = ({ ok, code }: GitOutcome): boolean => !ok && code === 'conflict'
+
+/** Where HEAD was when a page showed it, as calls that move or publish a branch take it. */
+export const expectedHead = (shown: Pick<GitRemoteState, 'head'> | undefined): { expectHead?: string } =>
+  shown?.head === undefined ? {} : { expectHead: shown.head }
+
+/** The shown changes, as `expect` of a discard takes them. */
+export const seenStampsOf = (changes: readonly GitChange[]): ChangesSeen =>
+  Object.fromEntries(changes.flatMap(({ path, stamp }) => (stamp === undefined ? [] : [[path, stamp]])))
+
+/** All of the changes of a repository that are listed. */
+export const allChanges = ({ conflicted, staged, unstaged }: UncommittedChanges): GitChange[] => [
+  ...conflicted,
+  ...staged,
+  ...unstaged,
+]
 
 /** The name of a repository for people. */
 export const repoTitle = (repo: string): string => (repo === 'root' ? 'The workspace' : repo)

@@ -90,6 +90,11 @@ export class RunFeed {
     }
   }
 
+  /** The newest run that is shown, if its message says so. */
+  get newest(): string | undefined {
+    return this.#runs.at(-1)?.run ?? this.#record.at(-1)?.run
+  }
+
   /** Reads the messages before those that are shown. */
   async earlier(): Promise<void> {
     if (this.#reading || this.#first === 0) return

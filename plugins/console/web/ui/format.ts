@@ -41,7 +41,7 @@ export const sizeTextOf = (bytes: number): string => {
   return `${number.format(Math.round((bytes / 1024 ** at) * 10) / 10)} ${units[at]}`
 }
 
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g
+const HIDDEN = /[\p{Cc}\p{DI}\u2028\u2029\ufff9-\ufffb](?<![\t\n\ufe00-\ufe0f\u{e0100}-\u{e01ef}])/gu
 
 /** A text whose control and bidi characters can be seen, as their code points. */
 export const visibleText = (text: string): string =>

@@ -160,7 +160,11 @@ const reverted = (terminal: Terminal, given: Given, id: string): Promise<number>
   asked(
     terminal,
     given,
-    (client, options) => client.call('POST /extensions/{id}/revert', { id }, options),
+    async (client, options) => {
+      const { extensions } = await client.call('GET /extensions', undefined, options)
+      const ref = extensions.find(one => one.id === id)?.previous?.ref
+      return client.call('POST /extensions/{id}/revert', { id, ...(ref !== undefined && { ref }) }, options)
+    },
     ({ ref }) => [`${plain(id)} is at ${ref}`, `next: the same again goes back`],
   )
 

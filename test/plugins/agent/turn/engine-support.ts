@@ -150,7 +150,7 @@ export const engineOn = (
     startIn: nothing,
     isolation: async () => [],
   }
-  const none = { repositories: async () => [] }
+  const none = { repositories: async () => [], resolve: async () => [] }
   const forks = new Forks({
     conversations,
     transcripts: new Transcripts(journal),

@@ -5,7 +5,7 @@ import t, { type Test } from 'tap'
 import { refuse } from '../../../../sdk/refusal.js'
 import type { Dial } from '../../../../sdk/node/network/policy.js'
 import { EgressProxy } from '../../../../sdk/node/network/proxy.js'
-import type { Target } from '../../../../sdk/node/network/policy.js'
+import type { Target } from '../../../../sdk/node/network/host-form.js'
 
 /**
  * A proxy that connects every name to one server; `closed.example` is refused and `gone.example`

@@ -37,7 +37,7 @@ const RejectForm = ({ wake, close }: { wake: HeldWake; close: () => void }) => {
 }
 
 const WakeRow = ({ wake }: { wake: HeldWake }) => {
-  const { id, automationId, reason, payload, createdAt, autoRunAt } = wake
+  const { id, automationId, reason, payload, createdAt, autoRunAt, digest } = wake
   const action = useAction()
   return (
     <Item
@@ -63,7 +63,10 @@ const WakeRow = ({ wake }: { wake: HeldWake }) => {
           <ActionButton
             action={action}
             work={async () => {
-              await askDaemon('POST /automations/pending/{id}/approve', { id })
+              await askDaemon('POST /automations/pending/{id}/approve', {
+                id,
+                ...(digest !== undefined && { expect: digest }),
+              })
               changed()
             }}
             about={automationId}

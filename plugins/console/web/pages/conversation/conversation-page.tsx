@@ -197,7 +197,10 @@ const Conversation = ({ id }: { id: string }) => {
     () => ({
       rewind: index =>
         void action.run(async () => {
-          await askDaemon('POST /agent/rewind', { conversationId: id, index })
+          await askDaemon('POST /agent/rewind', {
+            ...{ conversationId: id, index },
+            ...(feed.newest !== undefined && { expect: feed.newest }),
+          })
           await feed.open(agent?.run)
         }),
       fork: keep => goTo('new', id, String(keep)),

@@ -84,7 +84,7 @@ const Actions = ({ record }: { record: ExtensionRecord }) => {
             about={id}
             title={`Go back to ${previous.version ?? previous.ref.slice(0, 12)}?`}
             work={async () => {
-              await askDaemon('POST /extensions/{id}/revert', { id })
+              await askDaemon('POST /extensions/{id}/revert', { id, ref: previous.ref })
               changed()
             }}
           >

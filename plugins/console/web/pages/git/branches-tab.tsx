@@ -37,7 +37,7 @@ const NewBranchForm = ({ repo, close }: { repo: string; close: () => void }) => 
   )
 }
 
-const DeleteBranch = ({ repo, name }: { repo: string; name: string }) => {
+const DeleteBranch = ({ repo, name, sha }: { repo: string; name: string; sha: string }) => {
   const force = useSignal(false)
   return (
     <AskButton
@@ -45,7 +45,7 @@ const DeleteBranch = ({ repo, name }: { repo: string; name: string }) => {
       about={`the branch ${visibleName(name)}`}
       title={`Delete the branch ${visibleName(name)}?`}
       work={async () => {
-        await askDaemon('POST /git/{repo}/branches/delete', { repo, name, ...(force.value && { force: true }) })
+        await askDaemon('POST /git/{repo}/branches/delete', { repo, name, sha, ...(force.value && { force: true }) })
         gitChanged()
       }}
     >
@@ -56,13 +56,11 @@ const DeleteBranch = ({ repo, name }: { repo: string; name: string }) => {
 }
 
 const BranchRow = ({ repo, branch, maintains }: { repo: string; branch: GitBranch; maintains: boolean }) => {
-  const { name, current, upstream, ahead, behind, gone, at, heldBy } = branch
+  const { name, current, sha, upstream, ahead, behind, gone, at, heldBy } = branch
   const action = useAction()
   const shown = visibleName(name)
   const combine = async (how: 'merge' | 'rebase') => {
-    // These calls name a commit: the one on which the branch stands now.
-    const { commits } = await askDaemon('GET /git/{repo}/log', { repo, ref: name, limit: 1 })
-    const asked = { repo, sha: commits[0]!.sha, onConflict: 'keep' as const }
+    const asked = { repo, sha, onConflict: 'keep' as const }
     const verdict =
       how === 'merge'
         ? await askDaemon('POST /git/{repo}/merge', asked)
@@ -103,7 +101,7 @@ const BranchRow = ({ repo, branch, maintains }: { repo: string; branch: GitBranc
           <ActionButton action={action} work={() => combine('rebase')} about={shown}>
             Rebase onto
           </ActionButton>
-          <DeleteBranch repo={repo} name={name} />
+          <DeleteBranch repo={repo} name={name} sha={sha} />
         </>
       )}
     </Item>
@@ -151,7 +149,9 @@ const TagRow = ({ repo, tag, maintains }: { repo: string; tag: GitTag; maintains
           {first !== undefined && (
             <ActionButton
               action={action}
-              work={async () => accepted(await askDaemon('POST /git/{repo}/tag/push', { repo, name, remote: first }))}
+              work={async () =>
+                accepted(await askDaemon('POST /git/{repo}/tag/push', { repo, name, remote: first, sha }))
+              }
               about={`the tag ${visibleName(name)}`}
             >
               Push
@@ -164,7 +164,7 @@ const TagRow = ({ repo, tag, maintains }: { repo: string; tag: GitTag; maintains
             work={async () => {
               const remote = everywhere.value.trim()
               const { remote: there } = await askDaemon('POST /git/{repo}/tag/delete', {
-                ...{ repo, name },
+                ...{ repo, name, sha },
                 ...(remote && { remote }),
               })
               gitChanged()

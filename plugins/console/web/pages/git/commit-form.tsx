@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import type { UncommittedChanges } from '../../../../git/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { draftOf, keepDraft } from '../../data/drafts.js'
-import { gitChanged } from '../../data/git-answers.js'
+import { allChanges, expectedHead, gitChanged, seenStampsOf } from '../../data/git-answers.js'
 import { useAction } from '../../ui/action.js'
 import { useCommands } from '../../ui/commands.js'
 import { CheckField } from '../../ui/fields.js'
@@ -19,6 +19,7 @@ export const CommitForm = ({ repo, changes }: { repo: string; changes: Uncommitt
   const said = useSignal('')
   const action = useAction()
   const { staged, unstaged, conflicted, operation } = changes
+  const expected = expectedHead(changes.remote)
   const all = staged.length === 0 && unstaged.length > 0
   const ready =
     message.value.trim() !== '' && conflicted.length === 0 && (staged.length > 0 || unstaged.length > 0 || amend.value)
@@ -28,6 +29,7 @@ export const CommitForm = ({ repo, changes }: { repo: string; changes: Uncommitt
         ...{ repo, message: message.value },
         ...(all && !amend.value && { all: true }),
         ...(amend.value && { amend: true }),
+        ...expected,
       })
       gitChanged()
       if (!committed) throw new Error('there is nothing to commit')
@@ -76,7 +78,8 @@ export const CommitForm = ({ repo, changes }: { repo: string; changes: Uncommitt
               about="changes"
               title="Discard all changes?"
               work={async () => {
-                await askDaemon('POST /git/{repo}/discard', { repo })
+                const expect = seenStampsOf(allChanges(changes))
+                await askDaemon('POST /git/{repo}/discard', { repo, expect, ...expected })
                 gitChanged()
               }}
             >

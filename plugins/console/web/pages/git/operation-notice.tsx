@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { askDaemon } from '../../data/api.js'
-import { accepted, gitChanged } from '../../data/git-answers.js'
+import { accepted, expectedHead, gitChanged } from '../../data/git-answers.js'
 import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { AskButton } from '../../ui/dialog.js'
@@ -18,7 +18,11 @@ export const OperationNotice = ({ repo, maintains }: { repo: string; maintains: 
   if (!data) return null
   const { operation, step, total, subject, unmerged, canContinue, lock, held } = data
   const goOn = async (skip: boolean) => {
-    const result = await askDaemon('POST /git/{repo}/continue', { repo, ...(skip && { skip }) })
+    const result = await askDaemon('POST /git/{repo}/continue', {
+      repo,
+      ...(skip && { skip }),
+      ...expectedHead(data),
+    })
     gitChanged()
     said.value = result.operation ? 'The next commit has conflicts too.' : ''
     if (!result.operation) accepted(result)
@@ -62,7 +66,7 @@ export const OperationNotice = ({ repo, maintains }: { repo: string; maintains: 
             label="Abort"
             about={`the ${operation}`}
             title={`Abort the ${operation}?`}
-            work={async () => accepted(await askDaemon('POST /git/{repo}/abort', { repo }))}
+            work={async () => accepted(await askDaemon('POST /git/{repo}/abort', { repo, ...expectedHead(data) }))}
           >
             <p>The files return to where they were when it began. A saved point keeps what is there now.</p>
           </AskButton>

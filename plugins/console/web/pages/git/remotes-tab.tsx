@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { GitRemote } from '../../../../git/contract.js'
 import { askDaemon } from '../../data/api.js'
-import { accepted, gitChanged } from '../../data/git-answers.js'
+import { accepted, expectedHead, gitChanged } from '../../data/git-answers.js'
 import { person } from '../../data/session/session.js'
 import { useAction } from '../../ui/action.js'
 import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
@@ -72,7 +72,11 @@ export const RemotesTab = ({ repo, maintains }: RepoTabProps) => {
       said.value = done
     })
   const push = (force: boolean) =>
-    askDaemon('POST /git/{repo}/push', { repo, ...(force && { force: 'with-lease' as const }) })
+    askDaemon('POST /git/{repo}/push', {
+      repo,
+      ...(force && { force: 'with-lease' as const }),
+      ...expectedHead(state.data),
+    })
   const there = (remotes.data?.remotes.length ?? 0) > 0
   return (
     <main class="page-body">
@@ -105,7 +109,11 @@ export const RemotesTab = ({ repo, maintains }: RepoTabProps) => {
                         class="button"
                         type="button"
                         disabled={action.busy}
-                        onClick={() => run('Pulling', 'Pulled.', () => askDaemon('POST /git/{repo}/pull', { repo }))}
+                        onClick={() =>
+                          run('Pulling', 'Pulled.', () =>
+                            askDaemon('POST /git/{repo}/pull', { repo, ...expectedHead(state.data) }),
+                          )
+                        }
                       >
                         Pull
                       </button>

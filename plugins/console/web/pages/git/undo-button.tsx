@@ -28,7 +28,7 @@ const UndoForm = ({ repo, close }: { repo: string; close: () => void }) => {
       work={async () =>
         accepted(
           await askDaemon('POST /git/{repo}/undo', {
-            ...{ repo, previousSha: action!.previousSha },
+            ...{ repo, previousSha: action!.previousSha, expectHead: action!.sha },
             ...(hard.value && { discardChanges: true }),
           }),
         )

@@ -1,6 +1,6 @@
 import type { GitChange } from '../../../../git/contract.js'
 import { askDaemon } from '../../data/api.js'
-import { gitChanged } from '../../data/git-answers.js'
+import { gitChanged, seenStampsOf } from '../../data/git-answers.js'
 import { sha256 } from '../../data/hash.js'
 import { fragmentOf } from '../../data/route.js'
 import { ComparedTexts } from '../../ui/code/compared-texts.js'
@@ -67,7 +67,7 @@ export const WorkingFile = ({ repo, side, change, maintains }: WorkingFileProps)
                 about={visibleName(path)}
                 title={`Discard the changes of ${visibleName(path)}?`}
                 work={async () => {
-                  await askDaemon('POST /git/{repo}/discard', { repo, paths: [path] })
+                  await askDaemon('POST /git/{repo}/discard', { repo, paths: [path], expect: seenStampsOf([change]) })
                   gitChanged()
                 }}
               >

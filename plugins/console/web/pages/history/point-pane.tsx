@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals'
-import type { Restored, Snapshot, SnapshotChange } from '../../../../history/contract.js'
+import { useRef } from 'preact/hooks'
+import type { FilesSeen, Restored, Snapshot, SnapshotChange } from '../../../../history/contract.js'
 import { Refusal } from '../../../../../sdk/refusal.js'
 import { askDaemon } from '../../data/api.js'
 import { repoTitle } from '../../data/git-answers.js'
@@ -40,12 +41,16 @@ interface RestoreFormProps {
   readonly id: string
   /** The chosen files; empty: everything. */
   readonly picked: readonly SnapshotChange[]
+  /** The state that is shown; the form keeps the first one. */
+  readonly seen: FilesSeen | undefined
   readonly close: () => void
   readonly done: (result: Restored) => void
 }
 
 /** Says what a restore would do, and does it. */
-const RestorePointForm = ({ id, picked, close, done }: RestoreFormProps) => {
+const RestorePointForm = ({ id, picked, seen, close, done }: RestoreFormProps) => {
+  const expect = useRef(seen)
+  expect.current ??= seen
   const force = useSignal(false)
   const offered = useSignal(false)
   const scopes = [...new Set(picked.map(({ scope }) => scope))]
@@ -55,13 +60,14 @@ const RestorePointForm = ({ id, picked, close, done }: RestoreFormProps) => {
       verb="Restore"
       danger
       close={close}
-      ready={scopes.length < 2 && picked.length <= MOST}
+      ready={scopes.length < 2 && picked.length <= MOST && expect.current !== undefined}
       work={async () => {
         try {
           const result = await askDaemon('POST /history/restore', {
             id,
             ...(picked.length > 0 && { scope: scopes[0]!, paths: picked.map(({ path }) => path) }),
             ...(force.value && { force: true }),
+            ...(expect.current && { expect: expect.current }),
           })
           done(result)
           return 'stays'
@@ -104,6 +110,8 @@ export const PointPane = ({ id, title, scope, path, done }: PointPaneProps) => {
     picked.value = next
   }
   const ask = () => {
+    // What a restore changes is looked at before, also where the other comparison is shown.
+    now.value = true
     restoring.value = true
   }
   useCommands(
@@ -212,6 +220,7 @@ export const PointPane = ({ id, title, scope, path, done }: PointPaneProps) => {
           id={id}
           picked={[...picked.value.values()]}
           done={done}
+          seen={query.data?.now}
           close={() => {
             restoring.value = false
           }}

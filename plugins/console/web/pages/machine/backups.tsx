@@ -87,6 +87,7 @@ const RestoreForm = ({ close }: { close: () => void }) => {
       path: path.value.trim(),
       mode,
       ...(passphrase.value && { passphrase: passphrase.value }),
+      ...(checked.value && { expect: checked.value.digest }),
     })
   if (done.value)
     return (

@@ -59,18 +59,20 @@ export const ShareForm = ({ conversationId, shares }: { conversationId: string; 
       ...{ conversationId, detail: detail.value },
       ...(title.value.trim() && { title: title.value.trim() }),
     })
-    title.value = preview.value.title.slice(0, 80)
+    title.value = preview.value.title
   }
   const share = async () => {
     if (!preview.value) return
     await askDaemon('POST /share', {
-      ...{ conversationId, title: title.value.trim(), detail: preview.value.detail },
+      ...{ conversationId, title: preview.value.title, detail: preview.value.detail, expect: preview.value.digest },
       ...(expires.value && { expiresAt: new Date(expires.value).getTime() }),
     })
     refetch(new Set(['share']))
     preview.value = undefined
     goTo('share', conversationId)
   }
+  // Exactly the page that was shown is shared, and its title and detail are parts of it.
+  const asSeen = preview.value?.title === title.value.trim() && preview.value.detail === detail.value
   return (
     <section aria-label="New page">
       <h2>New page</h2>
@@ -87,7 +89,8 @@ export const ShareForm = ({ conversationId, shares }: { conversationId: string; 
         {preview.value && (
           <>
             <PreviewNotes preview={preview.value} />
-            {shares && (
+            {shares && !asSeen && <p class="notice">Preview it again to share it under this title.</p>}
+            {shares && asSeen && (
               <div class="card-actions">
                 <ActionButton action={sharing} work={share} about="the page">
                   Share
