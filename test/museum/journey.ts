@@ -69,11 +69,15 @@ const refused = async (expected: RegExp, work: Promise<unknown>): Promise<string
 }
 
 /** Runs a turn in the private copy; returns what it says that went wrong. */
-const turn = async ({ client }: Visit, conversationId: string, prompt: string): Promise<string[]> => {
+const turn = async (
+  { client, exhibit: { notes } }: Visit,
+  conversationId: string,
+  prompt: string,
+): Promise<string[]> => {
   const frames = await runTurn(client, conversationId, prompt, { isolated: true })
   return frames.flatMap(frame => {
     if (frame.kind === 'error') return `the turn says ${frame.message}`
-    if (frame.kind === 'notice') return `the turn notes ${frame.text}`
+    if (frame.kind === 'notice' && !notes?.test(frame.text)) return `the turn notes ${frame.text}`
     if (frame.kind === 'tool_call_update' && frame.status === 'failed')
       return `a tool says ${JSON.stringify(frame.content)}`
     return []

@@ -52,7 +52,7 @@ const usersOf = (exhibit: Exhibit, at: number) =>
   USERS.length === 1 || EVERY_CASE ? USERS : [USERS[exhibit.ordinary ? 1 : at % 2]!]
 
 t.jobs = AT_ONCE
-t.setTimeout(3_600_000)
+t.setTimeout(1_800_000)
 
 /** Only the repositories whose names contain these words. */
 const ONLY = process.env['SANDBOX_MUSEUM'] ?? ''
