@@ -5,7 +5,7 @@ import { barred } from './addresses.js'
 import { trustAuthorities } from './authority.js'
 import { normalHost } from './host-form.js'
 import { wayTo } from './outbound.js'
-import { upstreamOf, upstreamOptions, type UpstreamProxy } from './upstream.js'
+import { deploymentProxy, upstreamOptions, type UpstreamProxy } from './upstream.js'
 
 /** Servers that people name may be anywhere near, but nowhere a machine is told its own secrets. */
 const NEAR = { near: true, listeners: [] }
@@ -54,7 +54,7 @@ export const askableWay = async (url: URL, agent: Agent | false, signal: AbortSi
   const secure = url.protocol === 'https:'
   if (secure) trustAuthorities()
   const target = { host: normalHost(url.hostname)!, port: Number(url.port || (secure ? 443 : 80)) }
-  const behind = upstreamOf(target, secure ? 'https:' : 'http:')
+  const behind = deploymentProxy(target, secure ? 'https:' : 'http:')
   const proxy = behind && (await wayTo(url, NEAR, signal)).proxy
   return proxy
     ? { options: { lookup: askableLookup, ...upstreamOptions(url, proxy, agent ? 'kept' : 'once') }, proxy }
