@@ -42,6 +42,9 @@ export const Dialog = ({ title, close, children }: DialogProps) => {
   const opener = useRef(document.activeElement === document.body ? awaited : document.activeElement)
   const box = useRef<HTMLDialogElement>(null)
   const heading = useId()
+  const isShown = useRef(true)
+  // Escape counts at once: that the browser has closed it is said a frame later, when another one may be in its place.
+  const leaveShown = ({ target }: Event) => target === box.current && isShown.current && close()
   // Before the next key: until a dialog is open, keys act on the page behind it.
   useLayoutEffect(() => {
     box.current?.showModal()
@@ -50,12 +53,13 @@ export const Dialog = ({ title, close, children }: DialogProps) => {
     const leave = () => location.hash !== hash && close()
     addEventListener('hashchange', leave)
     return () => {
+      isShown.current = false
       removeEventListener('hashchange', leave)
       giveBack(opener.current, FRAMES)
     }
   }, [])
   return (
-    <dialog ref={box} aria-labelledby={heading} onClose={close}>
+    <dialog ref={box} aria-labelledby={heading} onCancel={leaveShown} onClose={leaveShown}>
       <div class="stack">
         <h2 id={heading}>{title}</h2>
         {children}

@@ -22,3 +22,20 @@ t.test('a question leaves the inbox that was answered before the board showed it
   await page.getByText('Nothing waits for you').waitFor()
   await endJourney(t, tab)
 })
+
+t.test('words of an answer stay in the inbox while another question comes', withChromium(), async t => {
+  const daemon = await daemonWith(t, CONSOLE_GROUPS)
+  const { client } = daemon
+  const tab = await ownerTab(await launchBrowser(t), daemon)
+  const { page } = tab
+  const ask = (conversationId: string, title: string) =>
+    client.call('POST /agent', { conversationId, title, prompt: 'ask Go on?\n| Yes: do\nsay done' })
+  await ask('first', 'The first')
+  await goTo(page, '#/inbox')
+  const words = page.getByRole('article', { name: 'The first' }).getByLabel('In your own words')
+  await words.fill('Only after noon')
+  await ask('second', 'The second')
+  await page.getByRole('article', { name: 'The second' }).waitFor()
+  t.equal(await page.evaluate('document.activeElement.value'), 'Only after noon')
+  await endJourney(t, tab)
+})

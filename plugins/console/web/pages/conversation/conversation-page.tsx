@@ -18,7 +18,7 @@ import { countText, usdTextOf, visibleName } from '../../ui/format.js'
 import { Icon } from '../../ui/icons.js'
 import { VirtualList, type ListControl } from '../../ui/lists/list.js'
 import { lazyView } from '../../ui/lazy.js'
-import { useQuery } from '../../ui/query.js'
+import { useLastAnswer, useQuery } from '../../ui/query.js'
 import { SideViews } from '../../ui/extensions/side-views.js'
 import { cardTitle, StatusTag } from '../../ui/status.js'
 import { reaches, type PageProps } from '../registry.js'
@@ -186,12 +186,13 @@ const Conversation = ({ id }: { id: string }) => {
   const { loaded, earlier, skipped } = state
   const rows = gone ? [] : state.rows
   const error = state.error ?? missing
-  const cards = useQuery(`cards ${id} ${agent?.cards?.map(({ requestId }) => requestId).join() ?? ''}`, [], async () =>
-    agent?.cards?.length ? (await askDaemon('GET /agent/cards', { conversationId: id })).cards : [],
+  // While another card is read the ones before stay, with what a person types there.
+  const cards = useLastAnswer(
+    useQuery(`cards ${id} ${agent?.cards?.map(({ requestId }) => requestId).join() ?? ''}`, [], async () =>
+      agent?.cards?.length ? (await askDaemon('GET /agent/cards', { conversationId: id })).cards : [],
+    ),
   )
-  const open = (cards.data ?? []).filter(({ card }) =>
-    agent?.cards?.some(({ requestId }) => requestId === card.requestId),
-  )
+  const open = (cards ?? []).filter(({ card }) => agent?.cards?.some(({ requestId }) => requestId === card.requestId))
   const actions = useMemo<RowActions>(
     () => ({
       rewind: index =>

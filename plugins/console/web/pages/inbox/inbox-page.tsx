@@ -32,11 +32,12 @@ const Questions = (props: CountedProps) => {
   // The cards of the board say when to read the whole ones again. It never shows a card that is raised and answered
   // between two of its events, so what it does not show is read again at the next one.
   const known = namesOf([...fleet.value.cards.values()].flatMap(({ cards }) => cards ?? []))
-  const list = useQuery(`inbox ${known}`, ['cards'], () => askDaemon('GET /agent/cards'))
+  const list = useQuery('inbox', ['cards'], () => askDaemon('GET /agent/cards'))
   const { rev } = fleet.value
+  const isRead = list.data !== undefined
   useEffect(() => {
     if (list.data && namesOf(list.data.cards.map(({ card }) => card)) !== known) refetch(new Set(['cards']))
-  }, [rev])
+  }, [rev, known, isRead])
   useCounted(props, list.data?.cards.length)
   return (
     <Loaded query={list}>

@@ -4,7 +4,7 @@ import type { AgentChange } from '../../../../agents/contract.js'
 import { askDaemon, askUntilAnswered } from '../../data/api.js'
 import { UnansweredMessage } from '../../data/unanswered.js'
 import { useAction } from '../../ui/action.js'
-import { useQuery } from '../../ui/query.js'
+import { useLastAnswer, useQuery } from '../../ui/query.js'
 import { ComparedTexts } from '../../ui/code/compared-texts.js'
 import type { PickedLines } from '../../ui/code/diff-view.js'
 import { FaultLine } from '../../ui/page.js'
@@ -70,14 +70,16 @@ export const FilePane = ({ id, repo, change, tip, viewed, setViewed, mayComment 
   const { path, status } = change
   const lines = useSignal<PickedLines | undefined>(undefined)
   const commenting = useSignal(false)
-  const { data, error } = useQuery(`file ${id} ${repo} ${tip} ${path}`, ['landings'], () =>
+  const read = useQuery(`file ${id} ${repo} ${tip} ${path}`, ['landings'], () =>
     askDaemon('GET /agents/{id}/{repo}/file-diff', { id, repo, path }),
   )
+  // While newer work is read the file stays, with a comment that a person writes.
+  const sides = useLastAnswer(read)
   return (
     <ComparedTexts
       path={path}
-      sides={data}
-      error={error}
+      sides={sides}
+      error={read.error}
       source={{ source: 'agent', agent: id, repo, path, status }}
       picked={picked => {
         lines.value = picked

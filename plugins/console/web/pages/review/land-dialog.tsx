@@ -42,9 +42,9 @@ const Conflicts = ({ id, conflicts, close }: ConflictsProps) => (
 )
 
 /** Shows what would land without writing anything, and lands it after confirmation. */
-export const LandDialog = ({ id, changes: latest, only, close }: LandDialogProps) => {
-  // What the person saw when they opened it: a diff that is read again behind the dialog is not that.
-  const { current: changes } = useRef(latest)
+export const LandDialog = ({ id, changes, only, close }: LandDialogProps) => {
+  // The tips that the person saw when they opened it: work that comes behind the dialog is refused.
+  const { current: expect } = useRef(tipsOf(changes))
   const found = useSignal<readonly ConflictFile[] | undefined>(undefined)
   const measuring = useAction()
   const action = useAction()
@@ -59,7 +59,7 @@ export const LandDialog = ({ id, changes: latest, only, close }: LandDialogProps
   useEffect(() => void measuring.run(measure), [])
   const conflicts = found.value ?? []
   const land = async (mode: 'check' | 'merge') => {
-    const result = await askDaemon('POST /agents/{id}/land', { id, mode, expect: tipsOf(changes), ...some })
+    const result = await askDaemon('POST /agents/{id}/land', { id, mode, expect, ...some })
     if (result.landed || !result.conflicts?.length) return close(result)
     await measure()
   }
