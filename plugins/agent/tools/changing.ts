@@ -1,21 +1,44 @@
 import { lstat, rename, rmdir, unlink } from 'node:fs/promises'
 import { refuse } from '../../../sdk/index.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
-import { change, textContent } from './content.js'
+import { change, textContent, textOf } from './content.js'
 import { appended, bytesIn, fileFormOf, rewritten } from './file-form.js'
 import { editedLines } from './line-hashes.js'
 import { replaced } from './replaced.js'
-import { done, tool } from './tool.js'
+import { done, tool, type ToolContext } from './tool.js'
 import { at, isThere, readFound, replace } from './tree.js'
 
 const onPath = ({ path }: { readonly path: string }) => ({ target: path, path, locations: [{ path }] })
+
+const HEAD_LINES = 40
+const HEAD_LENGTH = 4_000
+
+/** Refuses to replace a file whose content the model has not seen, with what it begins with. */
+const assertKnown = ({ known }: Pick<ToolContext, 'known'>, path: string, bytes: Buffer): void => {
+  const state = known?.state(path, bytes) ?? 'known'
+  if (state === 'known') return
+  const text = textOf(bytes)
+  const head = text?.split('\n').slice(0, HEAD_LINES).join('\n').slice(0, HEAD_LENGTH).toWellFormed()
+  const whole = text !== undefined && head === text
+  // What is shown here whole is seen.
+  if (whole) known?.note(path, bytes)
+  const why = state === 'changed' ? 'changed since you read it' : 'exists already, and you have not read it'
+  const then = whole ? 'write it again if this may go' : 'read it first, or change a part of it with Edit'
+  const shown =
+    head === undefined ? `it is binary, ${bytes.length} bytes` : `it ${whole ? 'is' : 'begins with'}:\n${head}`
+  refuse('conflict', `${path} ${why}: nothing was written; ${then}. Now ${shown}`)
+}
 
 /** Writes a whole file and creates missing folders; a file that was there keeps its line ends and byte order mark. */
 export const writeFile = tool('Write', {
   category: 'edit',
   describe: onPath,
   run: async ({ path, content }, tree) => {
-    const { before, after } = await replace(tree, path, bytes => rewritten(content, bytes))
+    const { before, after } = await replace(tree, path, bytes => {
+      if (bytes) assertKnown(tree, path, bytes)
+      return rewritten(content, bytes, path)
+    })
+    tree.known?.note(path, after)
     return done(`${before ? 'replaced' : 'made'} ${path}, ${after.length} bytes`, change(path, before, after))
   },
 })
@@ -26,6 +49,7 @@ export const appendFile = tool('Append', {
   describe: onPath,
   run: async ({ path, content }, tree) => {
     const { before, after } = await replace(tree, path, bytes => appended(content, bytes, path))
+    tree.known?.changed(path, before, after)
     return done(`added ${after.length - (before?.length ?? 0)} bytes to ${path}`, change(path, before, after))
   },
 })
@@ -61,6 +85,7 @@ export const editFile = tool('Edit', {
       lines = edited.shown
       return bytesIn(edited.after, form)
     })
+    tree.known?.changed(path, before, after)
     const said = lines === '' ? `changed ${path}${found}` : `changed ${path}, which has there now:\n${lines}`
     return done(said, change(path, before, after))
   },

@@ -267,7 +267,7 @@ export interface ToolCalls {
   List(input: ListInput): string
   /** Search the files for a text, a name or code of a shape. Ignored and binary files are left out. */
   Search(input: SearchFilesInput): string
-  /** Write a whole file and create missing folders. */
+  /** Write a whole file and create missing folders. Read a file that exists before you write over it. */
   Write(input: ContentInput): string
   /** Append a text to a file, or create the file. */
   Append(input: ContentInput): string

@@ -2,7 +2,8 @@ import type { Dirent } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TEMPORARY } from '../../../sdk/node/files/files.js'
-import { cut, textContent, textOf } from './content.js'
+import { cut, textContent } from './content.js'
+import { looksLikeText, readableText } from './file-form.js'
 import { withHashes } from './line-hashes.js'
 import { done, failed, tool } from './tool.js'
 import { inTreeFolder, readFileAt } from './tree.js'
@@ -28,9 +29,14 @@ export const readFile = tool('Read', {
   }),
   run: async ({ path, offset = 1, limit = Infinity }, tree) => {
     const { bytes } = await readFileAt(tree, path)
+    tree.known?.note(path, bytes)
     const picture = PICTURES.find(([, from, magic]) => bytes.toString('latin1', from, from + magic.length) === magic)
     if (picture) return done(`${path} is a ${picture[0]} picture of ${bytes.length} bytes`, [{ type: 'image', path }])
-    const text = textOf(bytes)
+    const text = readableText(bytes)
+    if (text === undefined && looksLikeText(bytes))
+      return done(
+        `${path} is not UTF-8: ${bytes.length} bytes, not shown; read it with a command, such as iconv -f LATIN1`,
+      )
     if (text === undefined) return done(`${path} is binary: ${bytes.length} bytes, not shown`)
     const shown = (part: string) =>
       done(cut(tree.lineHashes ? withHashes(part, offset) : part, MOST_RESULT), textContent(part))

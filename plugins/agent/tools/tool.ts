@@ -11,6 +11,7 @@ import type { TreeFound, TreeSearch } from '../../workspace/contract.js'
 import type { References } from '../secrets/references.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames/frames.js'
 import { toolInputs, type ToolCalls } from './contract.js'
+import type { KnownFiles } from './known-files.js'
 import { schemaOf, type ToolSchema } from './schema.js'
 import type { Rooted } from './tree.js'
 
@@ -156,6 +157,8 @@ export interface ToolContext extends CallContext, ToolParts, Rooted {
   readonly references: References
   /** `Read` names each line by its number and a hash, which `Edit` takes. */
   readonly lineHashes?: boolean
+  /** What its model knows of files; left out: nobody keeps that. */
+  readonly known?: KnownFiles
   /** Called with a command's output as it comes. */
   readonly onOutput?: (text: string) => void
 }

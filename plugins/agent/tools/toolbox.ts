@@ -6,6 +6,7 @@ import type { References } from '../secrets/references.js'
 import type { PreparedTurn } from '../turn/environment/environment.js'
 import type { ToolCategory } from '../turn/frames/frames.js'
 import { aroundOf, type ProgramListeners, treeCommand, turnPrograms } from '../turn/environment/shell.js'
+import type { KnownFiles } from './known-files.js'
 import { hiddenBy, toolsFor } from '../personas/worn.js'
 import type { ToolSchema } from './schema.js'
 import type { CallContext, Description, Tool, ToolParts } from './tool.js'
@@ -53,7 +54,8 @@ export const toolbox = (
     ownPlace,
     lineHashes = false,
     documents,
-  }: PreparedTurn,
+    known,
+  }: PreparedTurn & { readonly known?: KnownFiles | undefined },
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   reach: () => Promise<NetworkReach>,
   listeners: ProgramListeners,
@@ -91,6 +93,7 @@ export const toolbox = (
           references,
           ...parts,
           lineHashes,
+          ...(known && { known }),
           ...callContext,
           ...turnPrograms(wall, { root, cwd }, signal, listeners),
         })

@@ -64,7 +64,7 @@ export const daemonAt = async (terminal: Surroundings, url: string): Promise<Run
 const answering = (daemon: Running): Running =>
   daemon.slow
     ? none(
-        `the daemon of ${daemon.workspace} at ${daemon.url} is slow: its process ${daemon.pid} runs, and did not `
+        `the daemon of ${daemon.workspace} at ${daemon.url} is slow: its process ${daemon.pid} runs but did not `
           + `answer within ${HEALTH_MS / 1000} s; try again in a moment`,
       )
     : daemon

@@ -13,7 +13,7 @@ import { normalHost } from './host-form.js'
 import { SENTENCES } from './failure-words.js'
 import { soonFound } from './names.js'
 import { HOST_FORM, isNearName, judge, judgeName, sentenceOf, type NetworkReach } from './policy.js'
-import { proxyRefusal, proxyTo, upstreamOptions, type UpstreamProxy } from './upstream.js'
+import { proxyRefusal, deploymentProxy, upstreamOptions, type UpstreamProxy } from './upstream.js'
 
 /** A request to a server outside, made for somebody else. */
 export interface OutboundRequest {
@@ -138,7 +138,7 @@ export const wayTo = async (url: URL, reach: NetworkReach, signal: AbortSignal):
   const { host, port } = target
   const secure = url.protocol === 'https:'
   if (secure) trustAuthorities()
-  const proxy = proxyTo(target, secure ? 'https:' : 'http:')
+  const proxy = deploymentProxy(target, secure ? 'https:' : 'http:')
   if (!proxy) return { addresses: await addressesOf(url, reach, signal) }
   const family = isIP(host)
   const all = family ? [{ address: host, family }] : await soonFound(named(host, signal))

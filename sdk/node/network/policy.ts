@@ -5,7 +5,7 @@ import { isMetadataName, type Allowed } from './allow.js'
 import type { BoundTraffic } from './bound-traffic.js'
 import { normalHost, written, type Target } from './host-form.js'
 import { Names, soonFound } from './names.js'
-import { connectUpstream, tunnel, proxyTo } from './upstream.js'
+import { connectUpstream, tunnel, deploymentProxy } from './upstream.js'
 import { ignored } from '../../ignored.js'
 
 /** What conversations may reach beyond their own loopback. */
@@ -143,7 +143,7 @@ export const connectChecked = async (
     ?? refuse('forbidden', `${JSON.stringify(asked.host.slice(0, 300))} is not reached: expected ${HOST_FORM}`)
   // What is judged is what is looked up and dialled.
   const target = { host, port: asked.port }
-  const proxy = proxyTo(target, how === 'plain' || target.port === PLAIN_PORT ? 'http:' : 'https:')
+  const proxy = deploymentProxy(target, how === 'plain' || target.port === PLAIN_PORT ? 'http:' : 'https:')
   const all = await (proxy ? soonFound(names.find(host, signal)) : names.find(host, signal))
   signal.throwIfAborted()
   if (proxy && !all.some(({ address }) => isHere(plainAddress(address) ?? ''))) {

@@ -71,7 +71,7 @@ let known: { readonly list: string; readonly exempt: (target: Target) => boolean
  * The proxy of the daemon's environment through which a server is asked: HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and
  * NO_PROXY, in small letters first. Undefined: it is asked directly, as this machine always is.
  */
-export const proxyTo = (target: Target, scheme: Scheme): UpstreamProxy | undefined => {
+export const deploymentProxy = (target: Target, scheme: Scheme): UpstreamProxy | undefined => {
   const found = firstOf([...VARIABLES[scheme], ...ALL])
   if (!found || /(?:^|\.)localhost$/.test(target.host)) return undefined
   if (isIP(target.host) && addressKind(target.host) === 'loopback') return undefined
@@ -197,7 +197,7 @@ const targetOf = ({ host, port }: { host?: string | null | undefined; port?: num
 
 /** A server may have left the list of NO_PROXY while a request to it was made. */
 const required = (target: Target, scheme: Scheme): UpstreamProxy =>
-  proxyTo(target, scheme) ?? refuse('dependency', `${written(target)} is not asked through a proxy any more`)
+  deploymentProxy(target, scheme) ?? refuse('dependency', `${written(target)} is not asked through a proxy any more`)
 
 const plainAgent = (keepAlive: boolean): PlainAgent => {
   const agent = new PlainAgent({ keepAlive })

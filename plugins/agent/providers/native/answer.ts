@@ -1,5 +1,6 @@
 import { isDeeper, MOST_LEVELS } from '../../../../sdk/node/limits/depth.js'
 import type { Frame } from '../../turn/frames/frames.js'
+import { UNMARKED } from './chat-events.js'
 import { faultFrom, lost, ServerFault } from './faults.js'
 import type { ProviderOptions, StreamPart } from './model.js'
 import type { CallPart, SaidPart, TokenCount } from './session.js'
@@ -66,9 +67,14 @@ export class AnswerReader {
     }
   }
 
-  /** The complete answer. */
-  whole(): ModelAnswer {
+  /**
+   * The complete answer.
+   *
+   * @param unmarked Accept a text whose server did not say that it is over.
+   */
+  whole(unmarked = false): ModelAnswer {
     const finish = this.#finish
+    if (finish?.finishReason.raw === UNMARKED && !unmarked) throw lost('the answer ended in the middle')
     if (!finish || finish.finishReason.unified === 'interrupted') throw lost('the answer ended in the middle')
     if (finish.finishReason.unified === 'error') throw lost('the server ended the answer with an error')
     const { inputTokens: input, outputTokens: output } = finish.usage

@@ -27,13 +27,18 @@ const strictEvents = (): TransformStream<Uint8Array, Uint8Array> => {
   const decoder = new TextDecoder()
   const encoder = new TextEncoder()
   const thoughts = new Thoughts()
+  const names = new CallNames()
+  const ends = new Ends()
   let over = false
   let controller: TransformStreamDefaultController<Uint8Array>
   const say = (text: string) => controller.enqueue(encoder.encode(`data: ${text}\n\n`))
   const events = new EventReader(data => {
     if (over) return
     over = data.trim() === '[DONE]'
-    if (!over) say(JSON.stringify(thoughts.take(chunkOf(valueOf(data)))))
+    if (over) return
+    const chunk = chunkOf(valueOf(data))
+    ends.heard(chunk)
+    say(JSON.stringify(names.take(thoughts.take(chunk))))
   })
   return new TransformStream({
     start: given => void (controller = given),
@@ -41,7 +46,7 @@ const strictEvents = (): TransformStream<Uint8Array, Uint8Array> => {
     flush: () => {
       events.end(decoder.decode())
       const rest = thoughts.rest()
-      if (rest) say(JSON.stringify(rest))
+      for (const chunk of [rest, names.rest(), ends.missing(over)]) if (chunk) say(JSON.stringify(chunk))
       say('[DONE]')
     },
   })
@@ -140,10 +145,16 @@ const chunkOf = (value: Fields): Chunk => {
   }
 }
 
+interface CallPiece {
+  readonly index?: unknown
+  readonly id?: unknown
+  readonly function: { readonly name?: string; readonly arguments: string }
+}
+
 interface Delta {
   content?: string
   reasoning_content?: string
-  tool_calls?: object[]
+  tool_calls?: CallPiece[]
   readonly [name: string]: unknown
 }
 
@@ -182,7 +193,7 @@ const choiceOf = (choice: unknown): Choice | undefined => {
 const wordsOf = (content: unknown): string | undefined =>
   Array.isArray(content) ? content.map(part => textOf(fieldsOf(part)?.text) ?? '').join('') : textOf(content)
 
-const callOf = (call: unknown, at: number): object[] => {
+const callOf = (call: unknown, at: number): CallPiece[] => {
   const fields = fieldsOf(call)
   const made = fieldsOf(fields?.function)
   if (!fields || !made) return []
@@ -267,5 +278,85 @@ class Thoughts {
     this.#where = 'after'
     const [thought, content] = [all.slice(0, end), all.slice(end + CLOSES.length).trimStart()]
     return { ...(thought && { reasoning_content: thought }), ...(content && { content }) }
+  }
+}
+
+/** Puts the names of calls together that come in pieces: a call is passed on with the first of its arguments. */
+class CallNames {
+  readonly #held = new Map<unknown, CallPiece>()
+  readonly #begun = new Set<unknown>()
+
+  take(chunk: Chunk): Chunk {
+    const [choice] = chunk.choices
+    const calls = choice?.delta.tool_calls
+    if (!choice || (!calls && choice.finish_reason === null)) return chunk
+    const { tool_calls: _, ...delta } = choice.delta
+    const passed = (calls ?? []).flatMap(call => this.#passed(call))
+    if (choice.finish_reason !== null) passed.push(...this.#all())
+    const named = { ...delta, ...(passed.length > 0 && { tool_calls: passed }) }
+    return { ...chunk, choices: [{ ...choice, delta: named }, ...chunk.choices.slice(1)] }
+  }
+
+  /** The calls without arguments of an answer that has no end. */
+  rest(): Chunk | undefined {
+    const calls = this.#all()
+    return calls.length === 0
+      ? undefined
+      : { choices: [{ index: 0, delta: { tool_calls: calls }, finish_reason: null }] }
+  }
+
+  #all(): CallPiece[] {
+    const all = [...this.#held.values()]
+    this.#held.clear()
+    return all
+  }
+
+  #passed(call: CallPiece): CallPiece[] {
+    const { index, id } = call
+    const held = this.#held.get(index)
+    if (held && id && held.id && id !== held.id) {
+      this.#held.delete(index)
+      return [held, ...this.#passed(call)]
+    }
+    if (!held && (call.function.name === undefined || this.#begun.has(id || index))) return [call]
+    const before = held?.function.name ?? ''
+    const added = call.function.name ?? ''
+    // Some servers repeat the whole name in every piece.
+    const name = added === before ? before : before + added
+    const made = { ...held, ...call, ...(held?.id ? { id: held.id } : {}), function: { ...call.function, name } }
+    if (call.function.arguments === '') {
+      this.#held.set(index, made)
+      return []
+    }
+    this.#held.delete(index)
+    this.#begun.add(id || held?.id || index)
+    this.#begun.add(index)
+    return [made]
+  }
+}
+
+/** The reason of the end of a text whose server says none. */
+export const UNMARKED = 'unmarked'
+
+/** Ends answers whose server does not say that they are over. */
+class Ends {
+  #said = false
+  #calls = false
+  #over = false
+
+  heard({ choices }: Chunk): void {
+    for (const { delta, finish_reason: reason } of choices) {
+      this.#said ||= (delta.content ?? '') !== ''
+      this.#calls ||= (delta.tool_calls ?? []).length > 0
+      this.#over ||= reason !== null
+    }
+  }
+
+  /** The end that an answer lacks: with its mark it is whole, and a text without any may be. */
+  missing(marked: boolean): Chunk | undefined {
+    if (this.#over || !(this.#said || this.#calls)) return undefined
+    const reason = this.#calls ? 'tool_calls' : 'stop'
+    if (!marked && this.#calls) return undefined
+    return { choices: [{ index: 0, delta: {}, finish_reason: marked ? reason : UNMARKED }] }
   }
 }

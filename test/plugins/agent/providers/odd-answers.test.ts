@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import t from 'tap'
+import { askModel } from '../../../../plugins/agent/providers/native/ask.js'
 import { AnswerReader } from '../../../../plugins/agent/providers/native/answer.js'
 import { offeredName } from '../../../../plugins/agent/providers/native/calls.js'
 import { faultFrom, faultOf, type ServerFault } from '../../../../plugins/agent/providers/native/faults.js'
@@ -68,6 +69,8 @@ const ANSWERS: { readonly [what: string]: readonly [body: string, heard: Heard |
   'an end with blanks': [events(said, 'data: [DONE] \n\n'), WORDS],
   'rubbish after the end': [events(said, 'data: [DONE]\n\ndata: rubbish\n\n'), WORDS],
   'no mark of the end': [events(said, ''), WORDS],
+  'no reason of its end': [events(said.slice(0, -1)), WORDS],
+  'no end at all': [events(said.slice(0, -1), ''), /ended in the middle/],
   'a last event without its end': [events(said, '').trimEnd(), WORDS],
   'one JSON text': [
     JSON.stringify(whole({ content: 'héllo wörld' }, 'stop')),
@@ -115,6 +118,26 @@ const ANSWERS: { readonly [what: string]: readonly [body: string, heard: Heard |
     events(calls(call('{"path":'), call('"a.txt"}', { id: undefined, function: { arguments: '"a.txt"}' } }))),
     READS,
   ],
+  'a name in two pieces': [
+    events(
+      calls(
+        call('', { function: { name: 'Re', arguments: '' } }),
+        call(ARGS, { id: undefined, function: { name: 'ad', arguments: ARGS } }),
+      ),
+    ),
+    READS,
+  ],
+  'a name in pieces of a letter': [
+    events(
+      calls(
+        ...[...'Read'].map((name, at) => call('', { ...(at > 0 && { id: undefined }), function: { name } })),
+        call(ARGS, { id: undefined, function: { arguments: ARGS } }),
+      ),
+    ),
+    READS,
+  ],
+  'a name that is repeated': [events(calls(call('{"path":'), call('"a.txt"}'))), READS],
+  'a name that is repeated before its arguments': [events(calls(call(''), call(ARGS, { id: undefined }))), READS],
   'a call whose index is null': [events(calls(call(ARGS, { index: null }))), READS],
   'an error in place of an answer': [
     events([{ error: { message: 'it is loading', code: 503 } }]),
@@ -186,6 +209,27 @@ for (const [what, [body, expected]] of Object.entries(ANSWERS))
       else t.match(heard, expected)
     }
   })
+
+t.test('a text without any end counts once a second answer ends so, and calls never do', async t => {
+  const asking = async (rows: readonly Row[]) => {
+    const { model } = await modelWire(target, 'm', {}, undefined, async (...given) =>
+      answering([new TextEncoder().encode(events(rows, ''))])(...given),
+    )
+    const frames = askModel({
+      model,
+      call: { prompt: [{ role: 'user', content: [{ type: 'text', text: 'hi' }] }] },
+      io: { signal: new AbortController().signal, gap: async () => false },
+      spoken: spokenIn([]),
+      again: { times: 1, firstMs: 1, mostMs: 1, longestMs: 1 },
+    })
+    for (;;) {
+      const { value, done } = await frames.next()
+      if (done) return value.parts
+    }
+  }
+  t.match(await asking(said.slice(0, -1)), exactly({ kind: 'text', text: 'héllo wörld' }))
+  await t.rejects(asking(calls(call(ARGS)).slice(0, -1)), /ended in the middle/)
+})
 
 t.test('a compressed answer is read', async t => {
   const packings = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync, zstd: zstdCompressSync }

@@ -11,7 +11,7 @@ import { exemptions } from '../../../../sdk/node/network/no-proxy.js'
 import { askOutside } from '../../../../sdk/node/network/outbound.js'
 import { connectChecked } from '../../../../sdk/node/network/policy.js'
 import { Names } from '../../../../sdk/node/network/names.js'
-import { proxyTo } from '../../../../sdk/node/network/upstream.js'
+import { deploymentProxy } from '../../../../sdk/node/network/upstream.js'
 import { companyNetwork } from '../../../support/servers/deployment-proxy.js'
 
 /** Sets variables of this process until the end of a test. */
@@ -79,7 +79,7 @@ t.test('each entry of NO_PROXY names what it says, alone and in a list', async t
 
 t.test('a proxy is taken from the variable of its scheme, in small letters first', async t => {
   const of = (scheme: 'http:' | 'https:', host = 'a.example') => {
-    const found = proxyTo({ host, port: 443 }, scheme)
+    const found = deploymentProxy({ host, port: 443 }, scheme)
     return found && `${found.variable} ${found.secure ? 'tls' : 'tcp'} ${found.host}:${found.port}`
   }
   environment(t, { HTTP_PROXY: 'http://up:1', http_proxy: 'low:2', ALL_PROXY: 'https://all', NO_PROXY: 'b.example' })
@@ -87,7 +87,7 @@ t.test('a proxy is taken from the variable of its scheme, in small letters first
   t.equal(of('https:'), 'ALL_PROXY tls all:443')
   process.env.HTTPS_PROXY = 'http://ada:x%40y@[fd00::1]:3128/'
   t.equal(of('https:'), 'HTTPS_PROXY tcp fd00::1:3128')
-  t.equal(proxyTo({ host: 'a.example', port: 443 }, 'https:')!.authorization, `Basic ${btoa('ada:x@y')}`)
+  t.equal(deploymentProxy({ host: 'a.example', port: 443 }, 'https:')!.authorization, `Basic ${btoa('ada:x@y')}`)
   for (const host of ['b.example', 'localhost', 'x.localhost', '127.0.0.1', '127.8.8.8', '::1'])
     t.equal(of('https:', host), undefined, host)
   for (const value of ['socks5://a:1', 'http://', 'http://a b', 'ftp://x']) {
