@@ -75,10 +75,14 @@ interface Tree extends PreparedTurn {
 /** How long the end of a turn waits for a running landing. */
 const SETTLE_MS = 30_000
 
-/** The longest title, in code units. */
 /** Conversations of which is kept what their models know of files. */
 const MOST_KNOWN = 500
+/** The longest title, in code units. */
 const MOST_TITLE = 80
+
+/** Says in a turn what became of its private copy. */
+const warn = (turn: Turn, text: string): void =>
+  void turn.log.push({ kind: 'notice', level: 'warning', text, source: 'copies' })
 
 /** Prepares private copies, writes the frames before a provider's first one, and gives adapters the tools. */
 export class LocalTurnEnvironment implements TurnEnvironment {
@@ -247,8 +251,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     await conversations.update(id, { branch, repos, starts: undefined })
     const shown = sync && { commits: sync.commits, blocked: coveredRepos(folders, sync.blocked) }
     turn.log.push(await worktreeFrame(branch, repos, this.#networks.get(turn), shown))
-    for (const { repo, filters } of opened.unfiltered ?? [])
-      turn.log.push({ kind: 'notice', level: 'warning', text: unfilteredNotice(repo, filters), source: 'copies' })
+    for (const { repo, filters } of opened.unfiltered ?? []) warn(turn, unfilteredNotice(repo, filters))
     const { id: state, commits } = checkpoint ?? (await copies.checkpoint(id, repos))
     const kept = commits.map(({ repo, tip }) => ({
       repo,
@@ -257,15 +260,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     }))
     await anchors.keep(id, { id: state, run: turn.run, index: turn.index, repos: kept })
     turn.log.push({ kind: 'checkpoint', id: state, index: turn.index })
-    for (const { repo, large = [] } of commits) {
-      for (const { path, size } of large)
-        turn.log.push({
-          kind: 'notice',
-          level: 'warning',
-          text: tooLarge(join(pathOf(repo), path), size),
-          source: 'copies',
-        })
-    }
+    for (const { repo, large = [] } of commits)
+      for (const { path, size } of large) warn(turn, tooLarge(join(pathOf(repo), path), size))
     return shown
   }
 
@@ -329,24 +325,18 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       try {
         const tips = await copies.commitRest(id, repos)
         turn.taken = tips.every(({ large, out }) => !large && out === undefined)
-        for (const { out } of tips) {
-          if (out !== undefined && !turn.record.done)
-            turn.log.push({ kind: 'notice', level: 'warning', text: out, source: 'copies' })
-        }
+        for (const { out } of tips) if (out !== undefined && !turn.record.done) warn(turn, out)
         await showOwnChanges(this.#deps, turn, repos, tips)
         const apart = await copies.apart(id, tips)
-        if (apart.length && !turn.record.done)
-          turn.log.push({ kind: 'notice', level: 'warning', text: apartNotice(apart), source: 'copies' })
+        if (apart.length && !turn.record.done) warn(turn, apartNotice(apart))
         const beside = await copies.beside(id)
-        if (beside.length && !turn.record.done)
-          turn.log.push({ kind: 'notice', level: 'warning', text: outsideNotice(beside, repos), source: 'copies' })
+        if (beside.length && !turn.record.done) warn(turn, outsideNotice(beside, repos))
       } finally {
         release()
       }
     } catch (error) {
       // The next turn, landing or diff repeats the import and reports why it fails.
-      if (error instanceof GitFailure && !turn.record.done)
-        turn.log.push({ kind: 'notice', level: 'warning', text: uncommittedNotice(error), source: 'copies' })
+      if (error instanceof GitFailure && !turn.record.done) warn(turn, uncommittedNotice(error))
       log.warn('importing the work of a turn failed', { conversation: id, run: turn.run, error: String(error) })
     }
   }
