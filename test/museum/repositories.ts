@@ -212,7 +212,6 @@ export const EXHIBITS: readonly Exhibit[] = [
         head -c 100000 /dev/zero > big.bin; git add -A; git commit -qm first`,
     needs: { program: 'git-lfs' },
     also: { run: 'echo more > big.bin', lands: { 'big.bin': 'more\n' } },
-    known: [/^open: .*packet write failed/],
   },
   {
     name: 'ident',

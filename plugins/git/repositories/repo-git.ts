@@ -12,6 +12,9 @@ export type RepoWall = WallBase & Pick<WallSpec, 'network'>
 
 type How = Omit<GitOptions, 'wall'>
 
+/** Where git-lfs writes what it compares (git-lfs-config(5)): to the wall's own folder, since git's cannot be written. */
+const COMPARED = ['-c', 'lfs.storage=/tmp/lfs']
+
 const READ_MS = 30_000
 const WRITE_MS = 120_000
 
@@ -47,7 +50,7 @@ export class RepoGit {
 
   /** Reads the index or the working tree, behind a wall in which nothing can be written. */
   look(args: readonly string[], how: How = {}): Promise<GitAnswer> {
-    return this.#run(args, { timeoutMs: READ_MS, priority: 'own', ...how, wall: this.#sealed() })
+    return this.#run([...COMPARED, ...args], { timeoutMs: READ_MS, priority: 'own', ...how, wall: this.#sealed() })
   }
 
   /** Writes refs, the index or the working tree, behind a wall. */
