@@ -24,7 +24,7 @@ const ALONE = new RegExp(
 
 /** The longest begin first, so that nothing long is left for the end. */
 const LONG = new RegExp(
-  String.raw`^dist/test/(?:apart|bench|museum/museum|shipped/shipped`
+  String.raw`^dist/test/(?:apart|attack/attempts/hostile.*|bench|museum/museum|shipped/shipped`
     + String.raw`|crash/(?:failpoints/.*|random.*|access|turns|extensions))\.test\.js$`,
 )
 

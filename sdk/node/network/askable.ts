@@ -1,35 +1,8 @@
-import { lookup } from 'node:dns'
 import type { Agent } from 'node:http'
-import { isIP, type LookupFunction } from 'node:net'
-import { barred } from './addresses.js'
-import { trustAuthorities } from './authority.js'
-import { normalHost } from './host-form.js'
+import type { LookupFunction } from 'node:net'
 import { wayTo } from './outbound.js'
-import { deploymentProxy, upstreamOptions, type UpstreamProxy } from './upstream.js'
-
-/** Servers that people name may be anywhere near, but nowhere a machine is told its own secrets. */
-const NEAR = { near: true, listeners: [] }
-
-const refusal = (host: string, why = 'it is no name or address of a host'): Error =>
-  new Error(`${host.slice(0, 300)} is not asked: ${why}`)
-
-/** Why a server that a person named is not asked by its address; undefined: it is, or its name is looked up. */
-export const unaskable = ({ hostname, port }: URL): Error | undefined => {
-  const host = normalHost(hostname)
-  if (host === undefined) return refusal(hostname)
-  const why = isIP(host) ? barred(host, Number(port), NEAR) : undefined
-  return why === undefined ? undefined : refusal(host, why)
-}
-
-/** Looks up the name of a server that a person named, at each connection anew: only addresses that may be asked. */
-export const askableLookup: LookupFunction = (host, options, found) =>
-  lookup(host, { ...options, all: true }, (error, all) => {
-    if (error) return found(error, [])
-    const open = all.filter(({ address }) => barred(address, 0, NEAR) === undefined)
-    if (open.length === 0) return found(refusal(host, all[0] && barred(all[0].address, 0, NEAR)), [])
-    if (options.all) found(null, open)
-    else found(null, open[0]!.address, open[0]!.family)
-  })
+import { ownListeners } from './own-listeners.js'
+import { upstreamOptions, type UpstreamProxy } from './upstream.js'
 
 /** How a request to a server that a person named is sent. */
 export interface AskableWay {
@@ -44,19 +17,16 @@ export interface AskableWay {
 }
 
 /**
- * The way to a server that a person named.
+ * The way to a server that a person named, at each connection anew: it may be anywhere near, but neither this daemon,
+ * whatever it listens on by now, nor where a machine is told its own secrets. A request goes to what was checked.
  *
- * @throws Where it must not be asked.
+ * @throws A `Refusal` where it must not be asked, and the error of the lookup for a name that nobody knows.
  */
 export const askableWay = async (url: URL, agent: Agent | false, signal: AbortSignal): Promise<AskableWay> => {
-  const wrong = unaskable(url)
-  if (wrong) throw wrong
-  const secure = url.protocol === 'https:'
-  if (secure) trustAuthorities()
-  const target = { host: normalHost(url.hostname)!, port: Number(url.port || (secure ? 443 : 80)) }
-  const behind = deploymentProxy(target, secure ? 'https:' : 'http:')
-  const proxy = behind && (await wayTo(url, NEAR, signal)).proxy
+  const { addresses, proxy } = await wayTo(url, { near: true, listeners: ownListeners() }, signal)
+  const lookup: LookupFunction = (_, { all }, found) =>
+    all ? found(null, [...addresses]) : found(null, addresses[0]!.address, addresses[0]!.family)
   return proxy
-    ? { options: { lookup: askableLookup, ...upstreamOptions(url, proxy, agent ? 'kept' : 'once') }, proxy }
-    : { options: { agent, lookup: askableLookup, headers: {} } }
+    ? { options: { lookup, ...upstreamOptions(url, proxy, agent ? 'kept' : 'once') }, proxy }
+    : { options: { agent, lookup, headers: {} } }
 }

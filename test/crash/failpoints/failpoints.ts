@@ -255,7 +255,7 @@ const halfDone = ({ workspace, data }: Where): string[] => [
   ...['rewinds', 'forks', 'runs', 'bad'].flatMap(name => globSync(`journals/agent/${name}/*`, { cwd: data })),
   ...globSync(['files/agents/landings/*', 'agent/rebasing/*', 'agents/benches/*'], { cwd: data }),
   ...folders(join(data, 'agent', 'git')).filter(
-    name => !gitdirsOf(data).includes(join(data, 'agent', 'git', name.replace(/\.seen$/, ''))),
+    name => !gitdirsOf(data).includes(join(data, 'agent', 'git', name.replace(/\.(?:seen|form)$/, ''))),
   ),
   ...globSync('.git/{worktrees/*,objects/tmp_*}', { cwd: workspace }),
   ...folders(join(data, 'agent', 'checkouts')).filter(
