@@ -106,7 +106,10 @@ export interface OutboxCalls {
   /**
    * Withdraw an entry: a file, a folder or a file inside one. One that is not there is fine.
    *
-   * Its address answers 404 at once, and downloads of it end at their next read.
+   * Its address answers 404 at once, and downloads of it end at their next read. Only files that were published are
+   * removed: others in a published folder stay.
+   *
+   * - 409: what is at `path` was not published; `DELETE /workspace/entry` moves it to the trash
    */
   'POST /public/unpublish'(input: { path: PublishedPath }): Ok
 

@@ -32,7 +32,7 @@ export class OutboxBook {
     const begun: { name: string; stored: StoredName }[] = []
     for (const document of await this.#host.files.list('entries/')) {
       const stored = await this.#host.files.read<StoredName>(document)
-      const name = stored?.next?.entry.name ?? stored?.current?.name ?? stored?.removing?.split('/')[0]
+      const name = stored?.next?.entry.name ?? stored?.current?.name ?? stored?.removing?.[0]?.split('/')[0]
       if (!stored || name === undefined) continue
       if (stored.current) this.#entries.set(name, stored.current)
       if (stored.next || stored.removing !== undefined) begun.push({ name, stored })

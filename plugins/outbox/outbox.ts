@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
-import { lstat, mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
-import { Refusal, refuse } from '../../sdk/index.js'
+import { lstat, mkdir, open, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { ignored, Refusal, refuse } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { flushFolder, flushFolders, flushTree } from '../../sdk/node/files/files.js'
@@ -135,23 +135,27 @@ export class Outbox {
     }
   }
 
-  /** Withdraws a path; false: nothing was there. */
+  /** Withdraws what was published at or below a path; false: nothing is there. Other files there stay. */
   async withdraw(path: string): Promise<boolean> {
     const [name = ''] = path.split('/')
     return this.#mutex.with(OUTBOX, async () => {
       const entry = this.book.entry(name)
       const isGone = (file: StoredFile) => file.path === path || file.path.startsWith(`${path}/`)
-      const left = entry?.files.filter(file => !isGone(file)) ?? []
-      const stays = entry && left.length > 0 ? { current: { ...entry, files: left } } : {}
-      if (entry) {
-        await this.book.save(name, { ...stays, removing: path })
-        for (const file of entry.files.filter(isGone)) this.#withdrawn.add(file)
-        failpoint('outbox.withdrawn')
+      const gone = entry?.files.filter(isGone) ?? []
+      if (!entry || gone.length === 0) {
+        await this.#assertNothing(path)
+        return false
       }
-      const removed = await this.#remove(path)
-      if (entry) await this.book.save(name, stays)
+      const left = entry.files.filter(file => !isGone(file))
+      const stays = left.length > 0 ? { current: { ...entry, files: left } } : {}
+      const removing = gone.map(file => file.path)
+      await this.book.save(name, { ...stays, removing })
+      for (const file of gone) this.#withdrawn.add(file)
+      failpoint('outbox.withdrawn')
+      await this.#remove(removing)
+      await this.book.save(name, stays)
       if (left.length === 0) this.book.forgetOpened(name)
-      return removed || (entry !== undefined && left.length < entry.files.length)
+      return true
     })
   }
 
@@ -223,24 +227,31 @@ export class Outbox {
   /** Refuses a name that something has which was not published: it may be a person's. */
   async #assertOwn(name: string): Promise<void> {
     if (this.book.entry(name)) return
-    const found = await openReal(this.tree, `${OUTBOX}/${name}`)
-    if (found === 'missing') return
-    if (found !== 'link') await found.close()
-    refuse('conflict', `public/${name} was not published: choose another name with as, or withdraw it first`)
+    await this.#assertNothing(name, 'choose another name with as, or move it away')
   }
 
-  /** Removes a path and the folders that are empty without it; false: nothing was there. */
-  async #remove(path: string): Promise<boolean> {
-    const parent = await this.#parentOf(path)
-    if (!parent) return false
-    try {
-      const was = await isThere(parent.target)
-      await rm(parent.target, { recursive: true, force: true })
-      await flushFolder(parent.at)
-      await this.#removeEmpty(dirname(path))
-      return was
-    } finally {
-      await parent.close()
+  /** Refuses a path where something is that was not published. */
+  async #assertNothing(path: string, next = 'delete it as any file of the workspace'): Promise<void> {
+    const found = await openReal(this.tree, `${OUTBOX}/${path}`)
+    if (found === 'missing') return
+    if (found !== 'link') await found.close()
+    refuse('conflict', `${shownPath(`${OUTBOX}/${path}`)} was not published: ${next}`)
+  }
+
+  /** Removes files and the folders that are empty without them. */
+  async #remove(paths: readonly string[]): Promise<void> {
+    for (const [folder, some] of Map.groupBy(paths, path => dirname(path))) {
+      const parent = await this.#parentOf(some[0]!)
+      if (!parent) continue
+      try {
+        // A folder that a person put in the place of a file stays.
+        for (const path of some)
+          await unlink(join(parent.at, basename(path))).catch(ignored('it is gone, or no file any more'))
+        await flushFolder(parent.at)
+      } finally {
+        await parent.close()
+      }
+      await this.#removeEmpty(folder)
     }
   }
 

@@ -30,8 +30,8 @@ export interface StoredName {
   current?: StoredEntry
   /** Takes the place of the entry: its files are staged, or already in the outbox. */
   next?: { readonly entry: StoredEntry; readonly staged: string }
-  /** A path in the outbox that goes. */
-  removing?: string
+  /** The paths of published files that go. */
+  removing?: readonly string[]
 }
 
 /** The bytes of an entry. */

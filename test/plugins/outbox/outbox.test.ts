@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Api } from '../../../sdk/api.js'
@@ -164,9 +164,32 @@ t.test('the outbox', async t => {
       )
       t.equal(await served(`${base}/${name}`), 404)
       t.match(await refusalOf(() => publish({ path: 'note.txt', as: name })), { status: 409, message: /not published/ })
-      await mai!.call('POST /public/unpublish', { path: name })
-      t.notOk(existsSync(join(workspace, 'public', name)))
+      t.match(await refusalOf(() => mai!.call('POST /public/unpublish', { path: name })), {
+        status: 409,
+        message: /was not published: delete it as any file/,
+      })
+      t.ok(existsSync(join(workspace, 'public', name)))
+      rmSync(join(workspace, 'public', name))
     }
+  })
+
+  await t.test('what a person keeps in a published folder stays when the folder is withdrawn', async t => {
+    mkdirSync(join(workspace, 'pages'))
+    for (const name of ['a.html', 'b']) writeFileSync(join(workspace, 'pages', name), 'published')
+    await publish({ path: 'pages' })
+    const own = (path: string) => join(workspace, 'public/pages', path)
+    mkdirSync(own('mine'))
+    writeFileSync(own('mine/note.txt'), 'mine')
+    rmSync(own('b'))
+    mkdirSync(own('b'))
+    writeFileSync(own('b/too.txt'), 'mine')
+    await mai!.call('POST /public/unpublish', { path: 'pages' })
+    t.same(
+      ['a.html', 'b/too.txt', 'mine/note.txt'].map(path => existsSync(own(path))),
+      [false, true, true],
+    )
+    t.match(await refusalOf(() => mai!.call('POST /public/unpublish', { path: 'pages' })), { status: 409 })
+    rmSync(join(workspace, 'public/pages'), { recursive: true })
   })
 
   await t.test(

@@ -59,6 +59,11 @@ t.test('the outbox in the console', withChromium(), async t => {
     await dialog.getByRole('button', { name: 'Withdraw' }).click()
     await page.getByText('from report/index.html').waitFor({ state: 'detached' })
     t.match(await listed(), exactly({ path: 'more/by-hand.txt' }))
+    await page.getByRole('button', { name: 'Delete more/by-hand.txt' }).click()
+    await dialog.getByText('It goes into the trash').waitFor()
+    await dialog.getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('was not published, or was changed since').waitFor({ state: 'detached' })
+    t.match((await client.call('GET /workspace/trash', {})).items, exactly({ path: 'public/more/by-hand.txt' }))
     // The path of nothing, and files that changed.
     await endJourney(t, tab, /status of 40[49]/)
   })
@@ -74,7 +79,7 @@ t.test('the outbox in the console', withChromium(), async t => {
     await dialog.getByRole('button', { name: 'Publish' }).click()
     await dialog.getByText('our notes.txt is published').waitFor()
     await dialog.getByRole('button', { name: 'Done' }).click()
-    t.match(await listed(), exactly({}, { path: 'our notes.txt', source: 'notes.txt' }))
+    t.match(await listed(), exactly({ path: 'our notes.txt', source: 'notes.txt' }))
     await endJourney(t, tab)
   })
 

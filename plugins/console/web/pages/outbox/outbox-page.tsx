@@ -23,6 +23,7 @@ const openedText = (opened: number): string => (opened === 1 ? 'opened once' : `
 
 const FileRow = ({ file }: { file: PublicFile }) => {
   const { path, size, url, reason, source, publishedBy, publishedAt, expiresAt, opened = 0 } = file
+  const isPublished = publishedAt !== undefined
   return (
     <Item
       title={visibleName(path)}
@@ -51,18 +52,19 @@ const FileRow = ({ file }: { file: PublicFile }) => {
     >
       {reaches(person.value?.role, 'maintainer') && (
         <AskButton
-          label={reason === 'unlisted' ? 'Delete' : 'Withdraw'}
+          label={isPublished ? 'Withdraw' : 'Delete'}
           about={visibleName(path)}
-          title={reason === 'unlisted' ? `Delete public/${visibleName(path)}?` : `Withdraw ${visibleName(path)}?`}
+          title={isPublished ? `Withdraw ${visibleName(path)}?` : `Delete public/${visibleName(path)}?`}
           work={async () => {
-            await askDaemon('POST /public/unpublish', { path })
+            if (isPublished) await askDaemon('POST /public/unpublish', { path })
+            else await askDaemon('DELETE /workspace/entry', { path: `public/${path}` })
             changed()
           }}
         >
           <p>
-            {reason === 'unlisted'
-              ? 'The file was not put there by the sandbox. It is gone for good.'
-              : 'Its address answers nobody from then on. The file that it was copied from stays.'}
+            {isPublished
+              ? 'Its address answers nobody from then on. The file that it was copied from stays.'
+              : 'The file was not put there by the sandbox. It goes into the trash of the workspace.'}
           </p>
         </AskButton>
       )}
