@@ -132,8 +132,8 @@ export interface HistoryCalls {
    * - 400: `paths` without `scope`
    * - 404: no such point, no such repository in it, or a path that is neither in it nor on disk
    * - 409: a turn runs in the shared tree, without `force`; a repository is in the middle of an operation or busy for
-   *   60 s; another restore runs; or files are not those of `expect`: `now` is the state of now, `moved` names the
-   *   paths that changed since
+   *   60 s; another restore runs; something that no point holds, such as an ignored file, is where a file of the point
+   *   goes; or files are not those of `expect`: `now` is the state of now, `moved` names the paths that changed since
    * - 413: the disk is full; nothing was changed
    * - 501: git is missing; the message says how to install it
    */

@@ -7,6 +7,8 @@ import { isFull } from '../../sdk/node/files/disk.js'
 import { checkedScopePath } from './paths.js'
 import type { RestoreFailure, Restored } from './contract.js'
 import type { SavedPoints } from './saved-points.js'
+import { inTheWay } from './in-the-way.js'
+import type { TreePath } from './scope-store.js'
 import type { StoredPoint } from './points.js'
 
 /** A restore in progress: the target tree of each repository. */
@@ -88,6 +90,7 @@ export class Restoring {
     const trees = await this.#targets(order, point, now)
     await this.#assertSeen(order, now, Object.keys(trees))
     const changes = await saved.between(pick(now.trees, trees), trees)
+    await this.#assertFree(changes, Object.keys(now.trees))
     const begun: RunningRestore = { id: randomUUID(), point: point.id, by, trees }
     await this.#host.files.write(FILE, begun)
     failpoint('history.restore.begun')
@@ -102,6 +105,27 @@ export class Restoring {
       restored: done.filter(({ path }) => path.status !== 'deleted').length,
       removed: done.filter(({ path }) => path.status === 'deleted').length,
       failed,
+    }
+  }
+
+  /** Refuses to write where something is that no point holds. */
+  async #assertFree(
+    changes: readonly { readonly scope: string; readonly path: TreePath }[],
+    scopes: readonly string[],
+  ): Promise<void> {
+    const { workspace } = this.#host.place
+    for (const [scope, some] of Map.groupBy(changes, each => each.scope)) {
+      const folder = pathOfRepo(scope)
+      // What other repositories have by now is in the point that was saved before.
+      const others = scopes.filter(each => each !== scope).map(pathOfRepo)
+      const own = some.filter(({ path }) => !others.some(each => isAtOrBelow(posix.join(folder, path.path), each)))
+      const found = await inTheWay(
+        join(workspace, folder),
+        own.map(({ path }) => path),
+      )
+      if (found.length === 0) continue
+      const named = found.map(path => posix.join(folder, path)).join(', ')
+      refuse('conflict', `${named}: in the way of files of the point, and in no point; move them away, then restore`)
     }
   }
 

@@ -197,6 +197,20 @@ t.test('points saved while a process rewrites files are whole, and git of the re
   t.ok(new Set(numbers).size > 1, 'the points differ')
 })
 
+t.test('a restore removes nothing that no point holds', async t => {
+  put(workspace, { '.gitignore': '*.keep\n', 'page.md': 'a file\n', 'logs/now.txt': 'log\n' })
+  const { id } = await save('as files')
+  for (const path of ['page.md', 'logs']) rmSync(join(workspace, path), { recursive: true })
+  put(workspace, { 'page.md/new.txt': 'new\n', 'page.md/notes.keep': 'mine', 'page.md/.env': 'A=1', logs: 'a file\n' })
+  const refused = await refusalOf(() => client.call('POST /history/restore', { id: id! }))
+  t.match(refused, { status: 409, message: /^page\.md\/\.env, page\.md\/notes\.keep: in the way of files/ })
+  t.equal(readFileSync(join(workspace, 'page.md/notes.keep'), 'utf8'), 'mine')
+  for (const path of ['page.md/notes.keep', 'page.md/.env']) rmSync(join(workspace, path))
+  await client.call('POST /history/restore', { id: id! })
+  t.equal(readFileSync(join(workspace, 'page.md'), 'utf8'), 'a file\n')
+  t.equal(readFileSync(join(workspace, 'logs/now.txt'), 'utf8'), 'log\n')
+})
+
 t.test('one folder is brought back and nothing else is touched', async t => {
   const { id } = await save()
   put(workspace, { 'docs/a.md': 'two\n', 'docs/new.md': 'n\n', 'src/main.ts': 'two\n' })
