@@ -148,7 +148,7 @@ t.test('an editor token forks only what it opened', async t => {
   t.match(await of('mine'), { delivery: 'started' })
 })
 
-t.test('a fork begins with the kept rows and the current files', async t => {
+t.test('a fork begins with the kept rows and the current files of the source', async t => {
   const daemon = await daemonWith(t, ['agent', 'agents'])
   const { client } = daemon
   await source(daemon)
@@ -171,7 +171,8 @@ t.test('a fork begins with the kept rows and the current files', async t => {
     'a row of the source has no checkpoint in the fork',
   )
   const { conversation } = await state(daemon, 'f')
-  t.match(conversation, { forkedFrom: { conversationId: 'src', index: 2, files: 'now' }, branch: undefined })
+  t.match(conversation, { forkedFrom: { conversationId: 'src', index: 2, files: 'now' }, branch: 'agent/f' })
+  t.equal(readFileSync(join(copyOf(daemon, 'f'), 'a.txt'), 'utf8'), 'one\ntwo\n')
   t.equal(theirs.total, 4)
   t.same(await daemon.kernel.journals.list('agent/forks/'), [])
   await inner(daemon, 'agent.discard', { id: 'src' })

@@ -4,7 +4,7 @@ import { mock } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import type { ProbeId } from '../../../plugins/chores/contract.js'
-import { homeOfPeople } from '../../../sdk/node/wall/home.js'
+import { homeOfWork } from '../../../sdk/node/wall/home.js'
 import { inGit, makeWorkspace } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { runningCommands } from '../../support/running-commands.js'
@@ -257,7 +257,7 @@ void t.test('chores', async t => {
 
   const skip = noPeer('pnpm/bin/pnpm.cjs')
   await t.test('pnpm and yarn are asked too, and what nobody can measure is not clean', { skip }, async t => {
-    const { dir } = await homeOfPeople(daemon.data)
+    const { dir } = await homeOfWork(daemon.data)
     installPeer(dir, 'pnpm', 'pnpm/bin/pnpm.cjs')
     installPeer(dir, 'yarn', 'yarn/bin/yarn.js')
     const lib = { name: 'lib', current: '1.0.0', latest: '2.0.0', kind: 'major', section: 'dependencies' }

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { homeOfPeople } from '../../../sdk/node/wall/home.js'
+import { homeOfWork } from '../../../sdk/node/wall/home.js'
 import { zipOf } from '../../support/documents/office.js'
 import { endOf, shownIn, until } from './projects-support.js'
 import { workspaceWorld } from './support.js'
@@ -48,7 +48,7 @@ const { daemon } = await workspaceWorld(t, {
 const { client, workspace } = daemon
 writeFileSync(join(workspace, 'by-pip/paid-1.0-py3-none-any.whl'), wheel)
 
-const { dir: home } = await homeOfPeople(daemon.data)
+const { dir: home } = await homeOfWork(daemon.data)
 for (const [name, script] of [
   ['pnpm', 'pnpm/bin/pnpm.cjs'],
   ['yarn', 'yarn/bin/yarn.js'],

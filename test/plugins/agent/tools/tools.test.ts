@@ -306,7 +306,7 @@ t.test('Read returns text, ranges and pictures, and only describes other files',
   writeFileSync(join(root, 'latin'), Buffer.from([0xff, 0x41]))
   writeFileSync(join(root, 'p.png'), Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'))
   t.match(await call('Read', { path: 'b.bin' }), { ok: true, text: 'b.bin is binary: 3 bytes, not shown' })
-  t.match(await call('Read', { path: 'latin' }), { text: /binary/ })
+  t.match(await call('Read', { path: 'latin' }), { text: /is not UTF-8/ })
   t.match(await call('Read', { path: 'p.png' }), { content: exactly({ type: 'image', path: 'p.png' }) })
   t.match(await call('Edit', { path: 'b.bin', old: 'a', new: 'b' }), { ok: false, text: /binary/ })
 })
