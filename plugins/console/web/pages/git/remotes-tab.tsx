@@ -109,11 +109,7 @@ export const RemotesTab = ({ repo, maintains }: RepoTabProps) => {
                         class="button"
                         type="button"
                         disabled={action.busy}
-                        onClick={() =>
-                          run('Pulling', 'Pulled.', () =>
-                            askDaemon('POST /git/{repo}/pull', { repo, ...expectedHead(state.data) }),
-                          )
-                        }
+                        onClick={() => run('Pulling', 'Pulled.', () => askDaemon('POST /git/{repo}/pull', { repo }))}
                       >
                         Pull
                       </button>
