@@ -30,7 +30,7 @@ for (const [user, uid] of USERS)
       const { baseUrl } = await hostileModels(t, protocol)
       await client.call('POST /endpoints', { id: protocol, kind: 'server', protocol, baseUrl })
     }
-    for (const [at, { protocol, model }] of spread(ATTEMPTS, 19).entries())
+    for (const [at, { protocol, model }] of spread(ATTEMPTS, 7).entries())
       await t.test(`${protocol}: ${model}`, async t => {
         const conversationId = `c-${at}`
         forgetPeak(pid)
