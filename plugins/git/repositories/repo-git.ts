@@ -12,7 +12,7 @@ export type RepoWall = WallBase & Pick<WallSpec, 'network'>
 
 type How = Omit<GitOptions, 'wall'>
 
-/** Where git-lfs writes what it compares (git-lfs-config(5)): into a folder of the wall, since git's cannot be written. */
+/** Where git-lfs writes what it compares (git-lfs-config(5)): a folder of the wall, since git's cannot be written. */
 const COMPARED = ['-c', 'lfs.storage=/tmp/lfs']
 
 const READ_MS = 30_000
