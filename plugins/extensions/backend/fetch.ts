@@ -10,7 +10,7 @@ import { LINK_PIECE } from '../../../sdk/node/extension/protocol.js'
 import { Masker } from '../../../sdk/node/access/masker.js'
 import { SENTENCES } from '../../../sdk/node/network/failure-words.js'
 import { webAddress } from '../../../sdk/node/network/outbound.js'
-import { proxyBehind, proxyRefusal, upstreamHeaders } from '../../../sdk/node/network/upstream.js'
+import { proxyBehind, refusedByProxy, upstreamHeaders } from '../../../sdk/node/network/upstream.js'
 import { bytesGiven } from '../../../sdk/node/extension/bytes.js'
 import type { HostHandlers } from './operations.js'
 import type { BackendProcess } from './process.js'
@@ -222,10 +222,9 @@ const send = async (
   // It arrives paused, so that no data is lost.
   request.once('socket', () => socket.resume())
   request.once('response', answer => {
-    const refused = proxy && proxyRefusal(proxy, answer.statusCode ?? 0)
-    if (!refused) return resolve(answer)
-    answer.destroy()
-    reject(refused)
+    const refused = refusedByProxy(proxy, answer)
+    if (refused) reject(refused)
+    else resolve(answer)
   })
   request.once('error', reject)
   request.once('close', () => reject(Object.assign(new Error('it closed the connection'), { code: 'ECONNRESET' })))

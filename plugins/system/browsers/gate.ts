@@ -5,12 +5,13 @@ import { Refusal, refuse, ignored } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import {
   connectUpstream,
-  proxyRefusal,
+  refusedByProxy,
   tunnel,
   upstreamHeaders,
   type UpstreamProxy,
 } from '../../../sdk/node/network/upstream.js'
 import { SENTENCES } from '../../../sdk/node/network/failure-words.js'
+import { lookupOf } from '../../../sdk/node/network/names.js'
 import { isOwnLoopback, wayTo } from '../../../sdk/node/network/outbound.js'
 
 /** Why a server was not reached: forbidden, or no answer. */
@@ -122,7 +123,7 @@ export class Gate {
           .once('close', () => failed(new Error('it closed the connection without an answer')))
         pipeline(request, asked, () => {})
       })
-      const refused = proxy && proxyRefusal(proxy, answer.statusCode ?? 0)
+      const refused = refusedByProxy(proxy, answer)
       if (refused) throw refused
       this.#failures.delete(keyOf(url))
       response.writeHead(answer.statusCode ?? 502, answer.statusMessage, endToEnd(answer.rawHeaders))
@@ -170,9 +171,13 @@ export class Gate {
     const { addresses, proxy } = await this.#checked(url, reach)
     const [first] = addresses
     const own = first && isOwnLoopback(first.address, reach) ? await reach.own!.dial(portOf(url)) : undefined
-    const lookup: LookupFunction = (_, { all }, found) =>
-      all ? found(null, [...addresses]) : found(null, first!.address, first!.family)
-    return { host: bare(url), port: portOf(url), lookup, ...(own && { own }), ...(proxy && { proxy }) }
+    return {
+      host: bare(url),
+      port: portOf(url),
+      lookup: lookupOf(addresses),
+      ...(own && { own }),
+      ...(proxy && { proxy }),
+    }
   }
 
   async #checked(url: URL, reach: NetworkReach) {

@@ -3,7 +3,7 @@ import { request as secureRequest } from 'node:https'
 import type { TLSSocket } from 'node:tls'
 import { Refusal } from '../../refusal.js'
 import { askableWay, type AskableWay } from '../network/askable.js'
-import { proxyRefusal } from '../network/upstream.js'
+import { refusedByProxy } from '../network/upstream.js'
 
 /** A request to a server outside the daemon. */
 export interface OutgoingRequest {
@@ -153,10 +153,9 @@ const sendBy = (
       const end = () => answer.destroy(new Error('aborted'))
       forBody.addEventListener('abort', end, { once: true })
       answer.once('close', () => forBody.removeEventListener('abort', end))
-      const refused = proxy && url.protocol === 'http:' ? proxyRefusal(proxy, answer.statusCode ?? 0) : undefined
-      if (!refused) return resolve(answer)
-      answer.destroy()
-      reject(failureOfConnection(url, refused))
+      const refused = url.protocol === 'http:' ? refusedByProxy(proxy, answer) : undefined
+      if (refused) reject(failureOfConnection(url, refused))
+      else resolve(answer)
     })
     request.end(text)
   })

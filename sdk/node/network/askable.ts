@@ -1,5 +1,6 @@
 import type { Agent } from 'node:http'
 import type { LookupFunction } from 'node:net'
+import { lookupOf } from './names.js'
 import { wayTo } from './outbound.js'
 import { ownListeners } from './own-listeners.js'
 import { upstreamOptions, type UpstreamProxy } from './upstream.js'
@@ -24,8 +25,7 @@ export interface AskableWay {
  */
 export const askableWay = async (url: URL, agent: Agent | false, signal: AbortSignal): Promise<AskableWay> => {
   const { addresses, proxy } = await wayTo(url, { near: true, listeners: ownListeners() }, signal)
-  const lookup: LookupFunction = (_, { all }, found) =>
-    all ? found(null, [...addresses]) : found(null, addresses[0]!.address, addresses[0]!.family)
+  const lookup = lookupOf(addresses)
   return proxy
     ? { options: { lookup, ...upstreamOptions(url, proxy, agent ? 'kept' : 'once') }, proxy }
     : { options: { agent, lookup, headers: {} } }

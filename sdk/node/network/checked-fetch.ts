@@ -1,12 +1,13 @@
 import { Agent as PlainAgent, request as plainRequest, type IncomingMessage } from 'node:http'
 import { Agent as SecureAgent, request as secureRequest } from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP } from 'node:net'
 import { Readable } from 'node:stream'
 import { refuse } from '../../refusal.js'
 import { normalHost } from './host-form.js'
+import { lookupOf } from './names.js'
 import { wayTo, webAddress } from './outbound.js'
 import type { NetworkReach } from './policy.js'
-import { proxyRefusal, upstreamOptions } from './upstream.js'
+import { refusedByProxy, upstreamOptions } from './upstream.js'
 
 const MOST_REDIRECTS = 5
 const REDIRECTS = new Set([307, 308])
@@ -51,9 +52,6 @@ const send = async (
 ): Promise<IncomingMessage> => {
   const { method, headers, signal } = asked
   const { addresses, proxy } = await wayTo(url, reach, signal)
-  // Looked up again the name might stand for something else.
-  const lookup: LookupFunction = (_, { all }, found) =>
-    all ? found(null, [...addresses]) : found(null, addresses[0]!.address, addresses[0]!.family)
   const secure = url.protocol === 'https:'
   const host = normalHost(url.hostname) ?? ''
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
@@ -61,7 +59,7 @@ const send = async (
   const options = {
     method,
     signal,
-    lookup,
+    lookup: lookupOf(addresses),
     agent: agents[secure ? 'https:' : 'http:'],
     ...through,
     headers: {
@@ -75,10 +73,9 @@ const send = async (
     ? secureRequest(url, { ...options, ...(!isIP(host) && { servername: host }) })
     : plainRequest(url, options)
   request.once('response', answer => {
-    const refused = proxy && !secure ? proxyRefusal(proxy, answer.statusCode ?? 0) : undefined
-    if (!refused) return resolve(answer)
-    answer.destroy()
-    reject(refused)
+    const refused = secure ? undefined : refusedByProxy(proxy, answer)
+    if (refused) reject(refused)
+    else resolve(answer)
   })
   request.on('error', reject).end(body)
   return promise.catch((error: NodeJS.ErrnoException) => {

@@ -9,7 +9,7 @@ import { filled, hidden, maskedBytes, pairs } from './filling.js'
 import { SENTENCES } from './failure-words.js'
 import { written, type Target } from './host-form.js'
 import { splice } from './splice.js'
-import { proxyRefusal, upstreamHeaders, type UpstreamProxy } from './upstream.js'
+import { refusedByProxy, upstreamHeaders, type UpstreamProxy } from './upstream.js'
 
 /**
  * Headers of one connection, not of the request (RFC 9110, section 7.6.1), and those that say where it begins, where
@@ -118,10 +118,9 @@ export const forward = async (asked: IncomingMessage, answer: ServerResponse, on
     ],
   })
   sent.once('response', came => {
-    const refused = proxy && proxyRefusal(proxy, came.statusCode ?? 0)
-    if (!refused) return give(came, answer, target, masker, () => void (connection.agent ? undefined : sent.destroy()))
-    came.destroy()
-    answerWrong(answer, wrongOf(refused, target))
+    const refused = refusedByProxy(proxy, came)
+    if (refused) return answerWrong(answer, wrongOf(refused, target))
+    return give(came, answer, target, masker, () => void (connection.agent ? undefined : sent.destroy()))
   })
   // It came paused, so that nothing of it is lost.
   sent.once('socket', socket => socket.resume())

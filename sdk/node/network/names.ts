@@ -1,5 +1,5 @@
 import { lookup, type LookupAddress } from 'node:dns'
-import { isIP } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
 import { KeyedMutex } from '../concurrency/keyed-mutex.js'
 
 type Look = (host: string) => Promise<readonly LookupAddress[]>
@@ -65,6 +65,12 @@ export class Names {
     return all
   }
 }
+
+/** A lookup that finds addresses that were checked: looked up again, a name might stand for others. */
+export const lookupOf =
+  (addresses: readonly LookupAddress[]): LookupFunction =>
+  (_, { all }, found) =>
+    all ? found(null, [...addresses]) : found(null, addresses[0]!.address, addresses[0]!.family)
 
 const SOON_MS = 3_000
 const LATER_MS = 500

@@ -1,7 +1,7 @@
 import { lookup as resolve, type LookupAddress } from 'node:dns'
 import { request as plainRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
 import { request as secureRequest } from 'node:https'
-import { isIP, type LookupFunction, type Socket } from 'node:net'
+import { isIP, type Socket } from 'node:net'
 import { connect as secured } from 'node:tls'
 import { Refusal, refuse } from '../../refusal.js'
 import { addressKind, barred, isHere, plainAddress } from './addresses.js'
@@ -11,9 +11,9 @@ import { placeholdersIn, withValues, type BoundTraffic } from './bound-traffic.j
 import { encodingOf } from './filling.js'
 import { normalHost } from './host-form.js'
 import { SENTENCES } from './failure-words.js'
-import { soonFound } from './names.js'
+import { lookupOf, soonFound } from './names.js'
 import { HOST_FORM, isNearName, judge, judgeName, sentenceOf, type NetworkReach } from './policy.js'
-import { proxyRefusal, deploymentProxy, upstreamOptions, type UpstreamProxy } from './upstream.js'
+import { refusedByProxy, deploymentProxy, upstreamOptions, type UpstreamProxy } from './upstream.js'
 
 /** A request to a server outside, made for somebody else. */
 export interface OutboundRequest {
@@ -237,9 +237,6 @@ const send = (
   own?: Socket,
 ): Promise<IncomingMessage> =>
   new Promise((answered, failed) => {
-    // The name was looked up and checked: looked up again it might stand for something else.
-    const lookup: LookupFunction = (_, { all }, found) =>
-      all ? found(null, [...addresses]) : found(null, addresses[0]!.address, addresses[0]!.family)
     const secure = url.protocol === 'https:'
     const connection = own && {
       createConnection: () =>
@@ -248,7 +245,7 @@ const send = (
     const through = proxy && upstreamOptions(url, proxy, 'once')
     const request = (secure ? secureRequest : plainRequest)(url, {
       method,
-      lookup,
+      lookup: lookupOf(addresses),
       signal,
       maxHeaderSize: MOST_HEADERS,
       ...(connection ?? { agent: false }),
@@ -262,10 +259,9 @@ const send = (
     // It came paused, so that nothing of it is lost.
     request.once('socket', () => own?.resume())
     request.once('response', answer => {
-      const refused = through && !secure ? proxyRefusal(proxy, answer.statusCode ?? 0) : undefined
-      if (!refused) return answered(answer)
-      answer.destroy()
-      failed(refused)
+      const refused = secure ? undefined : refusedByProxy(proxy, answer)
+      if (refused) failed(refused)
+      else answered(answer)
     })
     request.on('error', failed)
     request.once('close', () => failed(new Error('it closed the connection without an answer')))

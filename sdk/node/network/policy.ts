@@ -1,10 +1,10 @@
-import { connect, type LookupFunction, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { refuse } from '../../refusal.js'
 import { addressKind, isHere, plainAddress, type Listener, type MachineReach } from './addresses.js'
 import { isMetadataName, type Allowed } from './allow.js'
 import type { BoundTraffic } from './bound-traffic.js'
 import { normalHost, written, type Target } from './host-form.js'
-import { Names, soonFound } from './names.js'
+import { lookupOf, Names, soonFound } from './names.js'
 import { connectUpstream, tunnel, deploymentProxy } from './upstream.js'
 import { ignored } from '../../ignored.js'
 
@@ -160,14 +160,11 @@ export const connectChecked = async (
     const barred = (first && judge(target, first.address, rules)) ?? { why: 'it stands for no address' }
     return refuse('forbidden', sentenceOf(target, barred))
   }
-  // Looked up again a name might stand for something else.
-  const lookup: LookupFunction = (_, { all: several }, found) =>
-    several ? found(null, [...open]) : found(null, open[0]!.address, open[0]!.family)
   return connected(
     connect({
       host: 'checked',
       port: target.port,
-      lookup,
+      lookup: lookupOf(open),
       allowHalfOpen: true,
       noDelay: true,
       keepAlive: true,

@@ -1,4 +1,4 @@
-import { Agent as PlainAgent, request } from 'node:http'
+import { Agent as PlainAgent, request, type IncomingMessage } from 'node:http'
 import { Agent as SecureAgent } from 'node:https'
 import { connect, isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
@@ -120,8 +120,7 @@ export const connectUpstream = (proxy: UpstreamProxy, signal: AbortSignal): Prom
 export const upstreamHeaders = ({ authorization }: UpstreamProxy): { readonly [name: string]: string } =>
   authorization === undefined ? {} : { 'proxy-authorization': authorization }
 
-/** The answer of a proxy that is none of the server behind it; undefined: it may be the server's. */
-export const proxyRefusal = (proxy: UpstreamProxy, status: number): Refusal | undefined =>
+const refusalOf = (proxy: UpstreamProxy, status: number | undefined): Refusal | undefined =>
   status === 407
     ? failure(
         proxy,
@@ -130,6 +129,13 @@ export const proxyRefusal = (proxy: UpstreamProxy, status: number): Refusal | un
           : 'refuses the name and password in its address',
       )
     : undefined
+
+/** Ends an answer that is the proxy's own, and says why it refused the request; undefined: it is the server's. */
+export const refusedByProxy = (proxy: UpstreamProxy | undefined, answer: IncomingMessage): Refusal | undefined => {
+  const refused = proxy && refusalOf(proxy, answer.statusCode)
+  if (refused) answer.destroy()
+  return refused
+}
 
 /** A connection through a proxy to a server, paused; whatever goes over it is for the server alone. */
 export const tunnel = async (proxy: UpstreamProxy, target: Target, signal: AbortSignal): Promise<Socket> => {
@@ -158,7 +164,7 @@ export const tunnel = async (proxy: UpstreamProxy, target: Target, signal: Abort
     }
     socket.destroy()
     const words = `${statusCode} ${statusMessage.slice(0, 100)}`.trim()
-    reject(proxyRefusal(proxy, statusCode) ?? failure(proxy, `does not connect to ${name}: it answers ${words}`))
+    reject(refusalOf(proxy, statusCode) ?? failure(proxy, `does not connect to ${name}: it answers ${words}`))
   })
   asked.on('error', (error: NodeJS.ErrnoException) =>
     reject(

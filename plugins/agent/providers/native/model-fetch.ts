@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { askableWay, type AskableWay } from '../../../../sdk/node/network/askable.js'
 import { SENTENCES } from '../../../../sdk/node/network/failure-words.js'
-import { proxyRefusal } from '../../../../sdk/node/network/upstream.js'
+import { refusedByProxy } from '../../../../sdk/node/network/upstream.js'
 import { faultOf, lost, refusalWords, ServerFault, withoutSecrets } from './faults.js'
 import { ignored, Refusal } from '../../../../sdk/index.js'
 
@@ -160,10 +160,8 @@ const onceBy = ({ options, proxy }: AskableWay, url: URL, { headers, body, signa
     })
     request.on('response', answer => {
       clearTimeout(quiet)
-      const refused = proxy && !secure ? proxyRefusal(proxy, answer.statusCode ?? 0) : undefined
-      if (!refused) return resolve({ answer })
-      answer.destroy()
-      resolve({ error: new ServerFault(refused.message) })
+      const refused = secure ? undefined : refusedByProxy(proxy, answer)
+      resolve(refused ? { error: new ServerFault(refused.message) } : { answer })
     })
     request.end(body)
   })
