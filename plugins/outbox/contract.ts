@@ -88,7 +88,7 @@ export interface OutboxCalls {
    * publishes nothing. With `expect`, the `digest` of that answer, exactly those files are published.
    *
    * - 404: no such path
-   * - 409: serving is switched off, the name belongs to something in `public/` that was not published, or the files are
+   * - 409: serving is switched off, something with or below the name in `public/` was not published, or the files are
    *   not those of `expect`: `digest`, `files` and `bytes` are those of now, and nothing was published
    * - 413: a file over 512 MiB, over 4 GiB or 20,000 files in the outbox, over 12 folders in each other, or the disk is
    *   full

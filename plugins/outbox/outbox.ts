@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { lstat, mkdir, open, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
-import { ignored, Refusal, refuse } from '../../sdk/index.js'
+import { basename, dirname, join, relative } from 'node:path'
+import { Refusal, refuse } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { flushFolder, flushFolders, flushTree } from '../../sdk/node/files/files.js'
@@ -19,11 +19,13 @@ import { openReal } from '../../sdk/node/files/real-path.js'
 import type { OutboxBook } from './outbox-book.js'
 import { diskIdentityOf, OUTBOX } from './public-folder.js'
 import { stageCopy, type StagedCopy } from './staging.js'
-import type { StoredEntry, StoredFile } from './stored-entry.js'
+import { entryBytes, type StoredEntry, type StoredFile } from './stored-entry.js'
 
 const STAGED = 'outbox'
 const NEW = 'new'
 const OLD = 'old'
+/** Codes of what is no published file any more. */
+const NO_FILE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EISDIR'])
 
 /** What is to be published. */
 export interface Publication {
@@ -35,6 +37,16 @@ export interface Publication {
   readonly by: string
   /** The digest of the files that somebody looked at. */
   readonly expect?: string
+}
+
+/** A copy that is to be published. */
+interface Staged {
+  readonly copy: StagedCopy
+  /** Of the stored values that it was searched for. */
+  readonly revision: number
+  /** Its folder, and the name of that. */
+  readonly stage: string
+  readonly staged: string
 }
 
 /** What names the files of a copy byte for byte, whatever they are published as. */
@@ -75,10 +87,45 @@ export class Outbox {
   }
 
   /** Publishes a copy in place of what has its name. */
-  async publish(
-    { tree, path, source, as: name, expiresAt, by, expect }: Publication,
+  publish(
+    publication: Publication,
     signal: AbortSignal,
   ): Promise<{ entry: StoredEntry; copy: StagedCopy; revision: number }> {
+    const { source, as: name, expiresAt, by } = publication
+    return this.#staging(publication, signal, async ({ copy, revision, stage, staged }) => {
+      await flushTree(stage)
+      failpoint('outbox.staged')
+      const entry: StoredEntry = {
+        ...{ name, isFolder: copy.isFolder, publishedBy: by, publishedAt: Date.now(), files: copy.files },
+        ...(source !== undefined && { source }),
+        ...(expiresAt !== undefined && { expiresAt }),
+      }
+      await this.#mutex.with(OUTBOX, async () => {
+        const quota = this.book.quota(name)
+        if (copy.files.length > quota.files || entryBytes(copy) > quota.bytes)
+          refuse('too-large', 'other files were published meanwhile, and the outbox is full')
+        await this.#assertOwn(name)
+        const current = this.book.entry(name)
+        await this.book.save(name, { ...(current && { current }), next: { entry, staged } })
+        failpoint('outbox.noted')
+        await this.#swap(entry, staged)
+        this.book.forgetOpened(name)
+      })
+      return { entry, copy, revision }
+    })
+  }
+
+  /** Reads what would be published, and publishes nothing. */
+  check(publication: Publication, signal: AbortSignal): Promise<StagedCopy> {
+    return this.#staging(publication, signal, async ({ copy }) => copy)
+  }
+
+  /** Copies what is to be published beside the outbox, and does something with the copy while it is there. */
+  async #staging<T>(
+    { tree, path, as: name, expect }: Publication,
+    signal: AbortSignal,
+    work: (made: Staged) => Promise<T>,
+  ): Promise<T> {
     const staged = randomUUID()
     await this.#assertOwn(name)
     await using local = await openLocal(this.tree.root, STAGED)
@@ -89,47 +136,7 @@ export class Outbox {
       const to = { place: join(stage, NEW), name }
       const copy = await stageCopy({ tree, path }, to, masker, this.book.quota(name), signal)
       assertSeen(path, copy, expect)
-      await flushTree(stage)
-      failpoint('outbox.staged')
-      const entry: StoredEntry = {
-        ...{ name, isFolder: copy.isFolder, publishedBy: by, publishedAt: Date.now(), files: copy.files },
-        ...(source !== undefined && { source }),
-        ...(expiresAt !== undefined && { expiresAt }),
-      }
-      await this.#mutex.with(OUTBOX, async () => {
-        const quota = this.book.quota(name)
-        if (copy.files.length > quota.files || copy.files.reduce((sum, { size }) => sum + size, 0) > quota.bytes)
-          refuse('too-large', 'other files were published meanwhile, and the outbox is full')
-        await this.#assertOwn(name)
-        const current = this.book.entry(name)
-        await this.book.save(name, { ...(current && { current }), next: { entry, staged } })
-        failpoint('outbox.noted')
-        await this.#swap(entry, staged)
-        this.book.forgetOpened(name)
-      })
-      return { entry, copy, revision }
-    } finally {
-      await rm(stage, { recursive: true, force: true })
-    }
-  }
-
-  /** Reads what would be published, and publishes nothing. */
-  async check({ tree, path, as: name, expect }: Publication, signal: AbortSignal): Promise<StagedCopy> {
-    await this.#assertOwn(name)
-    await using local = await openLocal(this.tree.root, STAGED)
-    const stage = join(local.at, randomUUID())
-    try {
-      const { masker } = await this.#masker()
-      await mkdir(stage)
-      const copy = await stageCopy(
-        { tree, path },
-        { place: join(stage, NEW), name },
-        masker,
-        this.book.quota(name),
-        signal,
-      )
-      assertSeen(path, copy, expect)
-      return copy
+      return await work({ copy, revision, stage, staged })
     } finally {
       await rm(stage, { recursive: true, force: true })
     }
@@ -226,8 +233,17 @@ export class Outbox {
 
   /** Refuses a name that something has which was not published: it may be a person's. */
   async #assertOwn(name: string): Promise<void> {
-    if (this.book.entry(name)) return
-    await this.#assertNothing(name, 'choose another name with as, or move it away')
+    const entry = this.book.entry(name)
+    const next = 'choose another name with as, or move it away'
+    if (!entry) return this.#assertNothing(name, next)
+    const parent = await this.#parentOf(name)
+    if (!parent) return
+    try {
+      const published = new Set(entry.files.map(({ path }) => path))
+      for (const path of await filesAt(parent.target, name)) if (!published.has(path)) refuseOther(path, next)
+    } finally {
+      await parent.close()
+    }
   }
 
   /** Refuses a path where something is that was not published. */
@@ -235,7 +251,7 @@ export class Outbox {
     const found = await openReal(this.tree, `${OUTBOX}/${path}`)
     if (found === 'missing') return
     if (found !== 'link') await found.close()
-    refuse('conflict', `${shownPath(`${OUTBOX}/${path}`)} was not published: ${next}`)
+    refuseOther(path, next)
   }
 
   /** Removes files and the folders that are empty without them. */
@@ -246,7 +262,9 @@ export class Outbox {
       try {
         // A folder that a person put in the place of a file stays.
         for (const path of some)
-          await unlink(join(parent.at, basename(path))).catch(ignored('it is gone, or no file any more'))
+          await unlink(join(parent.at, basename(path))).catch((error: unknown) => {
+            if (!NO_FILE.has(codeOf(error))) throw error
+          })
         await flushFolder(parent.at)
       } finally {
         await parent.close()
@@ -283,10 +301,19 @@ export class Outbox {
 const assertSeen = (path: string, copy: StagedCopy, expect: string | undefined): void => {
   const digest = expect === undefined ? undefined : publicationDigestOf(copy)
   if (digest === expect) return
-  const bytes = copy.files.reduce((sum, { size }) => sum + size, 0)
   refuse('conflict', `${shownPath(path)} is not what was seen: check it again, then publish it`, {
-    fields: { digest, files: copy.files.length, bytes },
+    fields: { digest, files: copy.files.length, bytes: entryBytes(copy) },
   })
+}
+
+const refuseOther = (path: string, next: string): never =>
+  refuse('conflict', `${shownPath(`${OUTBOX}/${path}`)} was not published: ${next}`)
+
+/** Everything at or below a place but folders, by its path from the outbox. */
+const filesAt = async (place: string, path: string): Promise<string[]> => {
+  if (!(await lstat(place).catch(() => undefined))?.isDirectory()) return []
+  const all = await readdir(place, { recursive: true, withFileTypes: true })
+  return all.flatMap(one => (one.isDirectory() ? [] : [join(path, relative(place, one.parentPath), one.name)]))
 }
 
 const isThere = (path: string): Promise<boolean> =>

@@ -183,6 +183,10 @@ t.test('the outbox', async t => {
     rmSync(own('b'))
     mkdirSync(own('b'))
     writeFileSync(own('b/too.txt'), 'mine')
+    t.match(await refusalOf(() => publish({ path: 'pages' })), {
+      status: 409,
+      message: /^"public\/pages\/(?:mine\/note|b\/too)\.txt" was not published: .*move it away/,
+    })
     await mai!.call('POST /public/unpublish', { path: 'pages' })
     t.same(
       ['a.html', 'b/too.txt', 'mine/note.txt'].map(path => existsSync(own(path))),
