@@ -90,8 +90,21 @@ const isGitdir = async (gitdir: string): Promise<boolean> => {
   return head?.isFile() === true && objects?.isDirectory() === true
 }
 
+/** Commits that were found, by parent, its commit, path and git dir: none of them changes, and each takes two gits. */
+const recorded = new Map<string, string>()
+
 /** The commit that a repository has recorded for a submodule, if its git dir has that commit. */
 const recordedIn = async (parent: MainRepository, path: string, gitdir: string): Promise<string | undefined> => {
+  const key = [parent.gitdir, parent.head, path, gitdir].join('\0')
+  const found = recorded.get(key) ?? (await readRecorded(parent, path, gitdir))
+  if (found === undefined) return undefined
+  recorded.delete(key)
+  recorded.set(key, found)
+  if (recorded.size > MOST_MODULES) recorded.delete(recorded.keys().next().value!)
+  return found
+}
+
+const readRecorded = async (parent: MainRepository, path: string, gitdir: string): Promise<string | undefined> => {
   const env = { GIT_NO_REPLACE_OBJECTS: '1' }
   const asked = ['rev-parse', '--quiet', '--verify', `${parent.head}:${path}`]
   const pointer = await git(parent.dir, asked, { env, ok: [0, 1, 128] })
