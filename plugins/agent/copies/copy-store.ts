@@ -7,8 +7,9 @@ import { readJson, sweepTemporary, writeAtomic } from '../../../sdk/node/files/f
 import type { ProgramGroup } from '../../../sdk/node/limits/group.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { WallNetwork, WallSpec } from '../../../sdk/node/wall/wall.js'
-import { failedFilter, filtersOf, treeFormOf, formStamp, formWithout, type TreeForm } from './form.js'
+import { filtersOf, treeFormOf, formStamp, formWithout, type TreeForm } from './form.js'
 import { BESIDE, writeForm } from './gitdir.js'
+import { failedFilter } from '../../../sdk/node/repositories/conversion.js'
 import { below, pathOf, type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
 import { usualBranch } from './branch-name.js'
 import { dropOwnLargeFiles } from './lfs-objects.js'
@@ -156,7 +157,7 @@ export class CopyStore {
         await dropOwnLargeFiles(gitdir, common)
         return unfiltered
       } catch (error) {
-        const filter = failedFilter(error)
+        const filter = failedFilter(error)?.filter
         if (filter === undefined || !filtersOf(now).has(filter)) throw error
         unfiltered.push(filter)
         now = formWithout(now, filter)

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { GitFailure } from '../../../sdk/node/programs/git.js'
 import { conversionOf, filterIn, withoutFilter, type CheckoutDirs } from '../../../sdk/node/repositories/conversion.js'
 import type { CopyForm } from '../../../sdk/node/wall/gitdir.js'
 
@@ -22,12 +21,6 @@ export const treeFormOf = async (checkout: CheckoutDirs): Promise<TreeForm> => {
 
 /** Identifies a form. */
 export const formStamp = (form: TreeForm): string => createHash('sha256').update(JSON.stringify(form)).digest('hex')
-
-const FAILED = /^fatal: .*: (?:clean|smudge) filter '?(.+?)'? failed$/m
-
-/** The name of the filter that ended git, because it is required and failed. */
-export const failedFilter = (error: unknown): string | undefined =>
-  error instanceof GitFailure ? FAILED.exec(error.stderr)?.[1] : undefined
 
 /** The same form without a filter: its files have the form of the repository. */
 export const formWithout = (form: TreeForm, filter: string): TreeForm => ({

@@ -90,6 +90,7 @@ export const inTree = (
 /** One line of git's status; `name` is its path with a character for each byte, which need not be UTF-8. */
 interface StatusLine {
   readonly line: string
+  readonly path: string
   readonly name: string
 }
 
@@ -111,11 +112,10 @@ const isForeign = ({ foreign }: Tree, path: string): boolean =>
   isLeftover(path) || isRefused(path) || foreign.some(each => contains(each, path))
 
 /** The untracked repositories of a tree without a commit, which git cannot add: they are no part of its work. */
-const withoutCommit = async (tree: Tree, lines: readonly string[]): Promise<string[]> => {
+const withoutCommit = async (tree: Tree, changes: readonly StatusLine[]): Promise<string[]> => {
   const found: string[] = []
-  for (const line of lines) {
-    if (!line.startsWith('? ') || !line.endsWith('/') || isForeign(tree, pathIn(line))) continue
-    const path = pathIn(line)
+  for (const { line, path } of changes) {
+    if (!line.startsWith('? ') || !line.endsWith('/') || isForeign(tree, path)) continue
     const head = ['-C', path, 'rev-parse', '--quiet', '--verify', 'HEAD^{commit}']
     if ((await inTree(tree, head, { ok: [0, 1, 128] })).code !== 0) found.push(path)
   }
@@ -125,27 +125,37 @@ const withoutCommit = async (tree: Tree, lines: readonly string[]): Promise<stri
 /** The lines of git's status of a tree, or of what is at or below a path of it. */
 const statusOf = async (tree: Tree, path = '', how: Pick<GitOptions, 'priority'> = {}): Promise<StatusLine[]> => {
   const { stdout } = await inTree(tree, path === '' ? STATUS : [...STATUS, '--', `:(top,literal)${path}`], how)
-  const lines = stdout.toString('latin1').split('\0')
-  return lines.flatMap(line => (line === '' ? [] : [{ line: decoded(line), name: pathIn(line) }]))
+  return stdout
+    .toString('latin1')
+    .split('\0')
+    .filter(bytes => bytes !== '')
+    .map(bytes => {
+      const line = decoded(bytes)
+      return { line, path: pathIn(line), name: pathIn(bytes) }
+    })
 }
 
 const decoded = (bytes: string): string => Buffer.from(bytes, 'latin1').toString()
+
+/** The value of a header of git's status. */
+const headerIn = (lines: readonly StatusLine[], name: string): string =>
+  lines.find(({ line }) => line.startsWith(`# ${name} `))?.line.slice(name.length + 3) ?? ''
 
 /** The commit that a tree is on, and the lines of git's status of what changed in it, without foreign paths. */
 export const changesInTree = async (
   tree: Tree,
 ): Promise<{ head: string; changes: { line: string; path: string }[] }> => {
-  const lines = (await statusOf(tree)).map(({ line }) => line)
-  const changes = lines.filter(line => !line.startsWith('# ')).map(line => ({ line, path: pathIn(line) }))
+  const lines = await statusOf(tree)
+  const changes = lines.filter(({ line }) => !line.startsWith('# ')).map(({ line, path }) => ({ line, path }))
   return {
-    head: lines.find(line => line.startsWith('# branch.oid '))?.slice(13) ?? '',
+    head: headerIn(lines, 'branch.oid'),
     changes: changes.filter(({ path }) => !isForeign(tree, path)),
   }
 }
 
 /** How many files of a tree at or below a path are uncommitted. */
 export const uncommittedIn = async (tree: Tree, path: string): Promise<number> =>
-  (await statusOf(tree, path)).filter(({ line }) => !line.startsWith('# ') && !isForeign(tree, pathIn(line))).length
+  (await statusOf(tree, path)).filter(each => !each.line.startsWith('# ') && !isForeign(tree, each.path)).length
 
 /** What git's status names of a tree. */
 interface TreeChanges {
@@ -157,25 +167,22 @@ interface TreeChanges {
 
 const readChanges = async (tree: Tree, how: Pick<GitOptions, 'priority'> = {}): Promise<TreeChanges> => {
   const lines = await statusOf(tree, '', how)
-  const header = (name: string) =>
-    lines.find(({ line }) => line.startsWith(`# ${name} `))?.line.slice(name.length + 3) ?? ''
   const changes = lines.filter(({ line }) => !line.startsWith('# '))
-  const named = changes.map(({ line }) => line)
-  const unborn = new Set(await withoutCommit(tree, named))
-  const work = changes.filter(({ line }) => !isForeign(tree, pathIn(line)) && !unborn.has(pathIn(line)))
+  const paths = changes.map(({ path }) => path)
+  const untracked = new Set(changes.filter(({ line }) => line.startsWith('? ')).map(({ path }) => path))
+  const unborn = new Set(await withoutCommit(tree, changes))
+  const work = changes.filter(({ path }) => !isForeign(tree, path) && !unborn.has(path))
   // Behind the wall the copy is mounted over the workspace; here its own folder is read.
   const large = await largeFiles(
     join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo)),
-    work.map(({ line }) => pathIn(line)),
+    work.map(({ path }) => path),
   )
-  const untracked = new Set(named.filter(line => line.startsWith('? ')).map(pathIn))
-  const paths = named.map(pathIn)
-  const small = work.filter(({ line }) => !large.has(pathIn(line)))
+  const small = work.filter(({ path }) => !large.has(path))
   const isGone = ({ line }: StatusLine) => line.startsWith('1 ') && line[3] === 'D'
   return {
     status: {
-      tip: header('branch.oid'),
-      attached: header('branch.head') === tree.branch,
+      tip: headerIn(lines, 'branch.oid'),
+      attached: headerIn(lines, 'branch.head') === tree.branch,
       clean: work.length === 0,
       large: [...large].map(([path, { size }]) => ({
         path,

@@ -1,6 +1,6 @@
 import { refuse } from '../../../sdk/index.js'
-import { GitFailure } from '../../../sdk/node/programs/git.js'
-import { filterIn, withoutFilter, type Conversion } from '../../../sdk/node/repositories/conversion.js'
+import type { GitFailure } from '../../../sdk/node/programs/git.js'
+import { failedFilter, filterIn, withoutFilter, type Conversion } from '../../../sdk/node/repositories/conversion.js'
 
 /** The steps of a conversion in which filters may run. */
 export interface FilteredWork {
@@ -12,7 +12,6 @@ export interface FilteredWork {
   walled(settings: readonly string[]): Promise<unknown>
 }
 
-const FAILED = /^fatal: (.*): (?:clean|smudge) filter '?(.+?)'? failed$/m
 /** What a shell and git say of a program that is not there. */
 const MISSING = /: (?:command )?not found$|is not a git command|cannot run .*: No such file or directory$/m
 
@@ -36,10 +35,12 @@ export const withFilters = async (filters: Conversion['filters'], work: Filtered
       await work.walled(settings.map(([name, value]) => `${name}=${value}`))
       return used.size === all
     } catch (error) {
-      const [, path, filter] = (error instanceof GitFailure && FAILED.exec(error.stderr)) || []
-      if (!(error instanceof GitFailure) || path === undefined || !filter || !used.delete(filter)) throw error
-      if (!MISSING.test(error.stderr)) {
-        const words = error.stderr.trim().split('\n')[0]!.slice(0, 300)
+      const failed = failedFilter(error)
+      if (!failed || !used.delete(failed.filter)) throw error
+      const { path, filter } = failed
+      const { stderr } = error as GitFailure
+      if (!MISSING.test(stderr)) {
+        const words = stderr.trim().split('\n')[0]!.slice(0, 300)
         refuse('unprocessable', `the filter ${filter} of ${path} failed, so nothing was compared or written: ${words}`)
       }
       settings = [...settings, ...withoutFilter(filter)]

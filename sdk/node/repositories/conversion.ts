@@ -1,7 +1,7 @@
-import { lstatSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { readPlain } from '../files/files.js'
+import { GitFailure } from '../programs/git.js'
 import { needProgram, ownEnv, run } from '../programs/run.js'
 import type { MainRepository } from './main-repository.js'
 import { stateStamp } from './state-stamp.js'
@@ -68,16 +68,8 @@ const settingFiles = ({ gitdir, common }: CheckoutDirs): string[] => {
 const stampsOf = (settings: readonly string[], others: readonly string[]): string | undefined => {
   const stamps = [...settings, ...others].map(stateStamp)
   if (stamps.some(stamp => stamp?.racy)) return undefined
-  if (settings.some(path => isThere(path) && /\binclude/i.test(readPlain(path) ?? 'include'))) return undefined
+  if (settings.some((path, at) => stamps[at] && /\binclude/i.test(readPlain(path) ?? 'include'))) return undefined
   return JSON.stringify(stamps.map(stamp => stamp?.stamp ?? ''))
-}
-
-const isThere = (path: string): boolean => {
-  try {
-    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
-  } catch {
-    return false
-  }
 }
 
 /**
@@ -148,6 +140,14 @@ export const conversionOf = async (dirs: CheckoutDirs): Promise<Conversion> => {
 
 /** The name of a filter in the name of one of its settings. */
 export const filterIn = (setting: string): string => setting.slice('filter.'.length, setting.lastIndexOf('.'))
+
+const FAILED = /^fatal: (.*): (?:clean|smudge) filter '?(.+?)'? failed$/m
+
+/** The filter that ended git, because it is required and failed, and the path that it failed at. */
+export const failedFilter = (error: unknown): { readonly path: string; readonly filter: string } | undefined => {
+  const [, path, filter] = (error instanceof GitFailure && FAILED.exec(error.stderr)) || []
+  return path === undefined || filter === undefined ? undefined : { path, filter }
+}
 
 /** Settings that switch a filter off: its files then have the form of the repository. */
 export const withoutFilter = (filter: string): [name: string, value: string][] =>
