@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { join, posix } from 'node:path'
-import { pathOfRepo, refuse, type Context, type Host } from '../../sdk/index.js'
+import { isWithin, pathOfRepo, refuse, type Context, type Host } from '../../sdk/index.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { GitFailure } from '../../sdk/node/programs/git.js'
 import { isFull } from '../../sdk/node/files/disk.js'
@@ -33,10 +33,7 @@ const TREE = /^[0-9a-f]{40,64}$/
 const MOST_MOVED = 200
 const MOST_NAMED = 5
 
-const isAtOrBelow = (path: string, asked: string): boolean => {
-  const folder = posix.normalize(asked).replace(/\/$/, '')
-  return folder === '.' || path === folder || path.startsWith(`${folder}/`)
-}
+const folderIn = (path: string): string => posix.normalize(path).replace(/\/$/, '')
 
 /** Brings repositories back to a point; a restore that was cut off is finished at the next start. */
 export class Restoring {
@@ -118,7 +115,7 @@ export class Restoring {
       const folder = pathOfRepo(scope)
       // What other repositories have by now is in the point that was saved before.
       const others = scopes.filter(each => each !== scope).map(pathOfRepo)
-      const own = some.filter(({ path }) => !others.some(each => isAtOrBelow(posix.join(folder, path.path), each)))
+      const own = some.filter(({ path }) => !others.some(each => isWithin(each, posix.join(folder, path.path))))
       const found = await inTheWay(
         join(workspace, folder),
         own.map(({ path }) => path),
@@ -137,7 +134,7 @@ export class Restoring {
       const [seen, found] = [expect[scope], now.trees[scope]]
       if (seen === found) continue
       const changed = await this.#changedSince(scope, seen, found)
-      const touched = changed?.filter(each => !paths || paths.some(path => isAtOrBelow(each, path)))
+      const touched = changed?.filter(each => !paths || paths.some(path => isWithin(folderIn(path), each)))
       if (touched?.length !== 0) moved.push({ scope, paths: (touched ?? []).slice(0, MOST_MOVED) })
     }
     if (moved.length === 0) return

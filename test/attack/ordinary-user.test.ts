@@ -7,7 +7,7 @@ import { folderOf } from '../support/daemon.js'
 import { spread } from '../support/lists.js'
 
 const NOBODY = 65534
-/** Attacks whose own files run as whoever starts the tests. */
+/** Attack tests that run as the user who starts them. */
 const FILES = [
   'hand-written-values.test.js',
   'wall/homes.test.js',

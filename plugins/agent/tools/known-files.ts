@@ -1,7 +1,8 @@
 import { hash } from 'node:crypto'
 import { posix } from 'node:path'
 
-const MOST = 10_000
+const MOST_FILES = 10_000
+const MOST_CONVERSATIONS = 500
 
 /** What a model knows of files: the content that it last read or wrote, by path. */
 export class KnownFiles {
@@ -12,7 +13,7 @@ export class KnownFiles {
     const name = posix.normalize(path)
     this.#hashes.delete(name)
     this.#hashes.set(name, hash('sha256', bytes))
-    if (this.#hashes.size > MOST) this.#hashes.delete(this.#hashes.keys().next().value!)
+    if (this.#hashes.size > MOST_FILES) this.#hashes.delete(this.#hashes.keys().next().value!)
   }
 
   /** Whether it knows the content that is there: `changed` since it saw it, or `unread`. */
@@ -25,5 +26,18 @@ export class KnownFiles {
   /** It made a change to content that it knew, or a new file. */
   changed(path: string, before: Uint8Array | undefined, after: Uint8Array): void {
     if (before === undefined || this.state(path, before) === 'known') this.note(path, after)
+  }
+}
+
+/** What the models of conversations know of files: of those that ran last. */
+export class KnownByConversation {
+  readonly #known = new Map<string, KnownFiles>()
+
+  of(conversationId: string): KnownFiles {
+    const known = this.#known.get(conversationId) ?? new KnownFiles()
+    this.#known.delete(conversationId)
+    this.#known.set(conversationId, known)
+    if (this.#known.size > MOST_CONVERSATIONS) this.#known.delete(this.#known.keys().next().value!)
+    return known
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuse } from '../../../sdk/index.js'
+import { isWithin, refuse } from '../../../sdk/index.js'
 import type { OpenRepo } from '../repositories/repositories.js'
 import { listedRows } from './scan.js'
 import type { StatusRows } from './status-stream.js'
@@ -32,8 +32,7 @@ export const checkChanges = async (
   asked: readonly string[] | undefined,
   expect: { readonly [path: string]: string },
 ): Promise<void> => {
-  const isAsked = (path: string) =>
-    asked === undefined || asked.some(each => each === path || path.startsWith(`${each.replace(/\/$/, '')}/`))
+  const isAsked = (path: string) => asked === undefined || asked.some(each => isWithin(each.replace(/\/$/, ''), path))
   const now = await stampsOf(opened, await listedRows(opened))
   const paths = [...new Set([...now.keys(), ...Object.keys(expect)])].filter(isAsked)
   const moved = paths.filter(path => now.get(path) !== expect[path]).sort()

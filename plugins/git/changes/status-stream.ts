@@ -10,9 +10,9 @@ export interface StatusRows {
   readonly conflicted: GitChange[]
   readonly staged: GitChange[]
   readonly unstaged: GitChange[]
-  /** The number of rows of each kind, kept or not. */
   /** What is in the index, by path: modes and ids. */
   readonly index: ReadonlyMap<string, string>
+  /** The number of rows of each kind, kept or not. */
   readonly counts: { readonly conflicted: number; readonly staged: number; readonly unstaged: number }
 }
 

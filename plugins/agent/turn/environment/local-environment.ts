@@ -43,7 +43,7 @@ import { keptFolders, personaOf, fetchReach, skillsNote, reportUnknownPersona, u
 import { notesOf, preambleOf } from '../preamble.js'
 import { sweepBeside } from '../../tools/tree.js'
 import { toolbox } from '../../tools/toolbox.js'
-import { KnownFiles } from '../../tools/known-files.js'
+import { KnownByConversation } from '../../tools/known-files.js'
 import type { Turn } from '../turn.js'
 import { browserTools } from './browser.js'
 import type { PreparedTurn, TurnEnvironment } from './environment.js'
@@ -75,8 +75,6 @@ interface Tree extends PreparedTurn {
 /** How long the end of a turn waits for a running landing. */
 const SETTLE_MS = 30_000
 
-/** Conversations of which is kept what their models know of files. */
-const MOST_KNOWN = 500
 /** The longest title, in code units. */
 const MOST_TITLE = 80
 
@@ -89,7 +87,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   readonly #deps: TurnEnvironmentDeps
   readonly #networks = new WeakMap<Turn, TurnNetwork>()
   readonly #trees = new WeakMap<Turn, Tree>()
-  readonly #known = new Map<string, KnownFiles>()
+  readonly #known = new KnownByConversation()
   readonly #safety: SafetyGate
   readonly #offers: ConnectOffers
   #warming: Promise<void> | undefined
@@ -401,7 +399,11 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       connected: this.#deps.connected(turn, prepared.persona),
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
       toolbox: toolbox(
-        { ...prepared, known: this.#knownFiles(turn) },
+        {
+          ...prepared,
+          // A script knows what it does.
+          known: turn.entry.fields.provider === 'script' ? undefined : this.#known.of(conversationId),
+        },
         wall,
         fetchReach(prepared.persona, reach),
         programs,
@@ -419,16 +421,6 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         },
       ),
     })
-  }
-
-  /** What the model of a conversation knows of files; a script knows what it does. */
-  #knownFiles({ conversationId, entry }: Turn): KnownFiles | undefined {
-    if (entry.fields.provider === 'script') return undefined
-    const known = this.#known.get(conversationId) ?? new KnownFiles()
-    this.#known.delete(conversationId)
-    this.#known.set(conversationId, known)
-    if (this.#known.size > MOST_KNOWN) this.#known.delete(this.#known.keys().next().value!)
-    return known
   }
 
   /** Names a conversation as its program says, unless a person has named it. */

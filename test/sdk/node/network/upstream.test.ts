@@ -116,7 +116,7 @@ t.test('a name that stands for what may not be asked is refused, whatever the pr
       const target = { host: `${name}.corp.example`, port }
       await t.rejects(connectChecked(target, rules, signal, names), BARRED, `${name}:${port}`)
     }
-  t.strictSame(network.asked, [], 'the proxy hears of none')
+  t.strictSame(network.asked, [], 'no request reaches the proxy')
   const known = new Names(async () => [{ address: '93.184.216.34', family: 4 }])
   const socket = await connectChecked({ host: 'open.corp.example', port: 443 }, rules, signal, known)
   socket.destroy()
