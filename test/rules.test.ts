@@ -158,7 +158,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
     return {
       values: [
         WEB_PAGELESS.test(file) ? WEB_PAGELESS : WEB,
-        /^sdk\/(?:client|ignored|refusal|route-pattern|page|unapproved-digest|log-line)\.ts$/,
+        /^sdk\/(?:client|ignored|refusal|route-pattern|page|unapproved-digest|log-line|unseen)\.ts$/,
         WEB_PAGELESS.test(file) ? /^(?:@preact\/signals-core|marked|@lezer\/[\w-]+)$/ : WEB_LIBRARIES,
         // The build collects the guides of the groups under this name.
         ...(file === 'plugins/console/web/pages/help/help-page.tsx' ? [/^guides:all$/] : []),
@@ -170,7 +170,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
     return {
       values: [
         new RegExp(`^${own}`),
-        /^sdk\/(?:index|log-line)\.ts$/,
+        /^sdk\/(?:index|log-line|unseen)\.ts$/,
         /^sdk\/node\//,
         /^node:/,
         ...libraries.map(name => new RegExp(`^${name}$`)),
@@ -210,19 +210,21 @@ const importBreaches = (
 /** Files that browsers load and that import what browsers lack. */
 const browserBreaches = (sources: readonly Source[]): string[] => {
   const byName = new Map(sources.map(source => [source.file, source]))
-  return ['contract', 'refusal', 'client', 'api', 'page', 'route-pattern', 'log-line', 'cli-table'].flatMap(name => {
-    const seen = new Set([`sdk/${name}.ts`])
-    const bad: string[] = []
-    for (const file of seen) {
-      const source = byName.get(file)
-      for (const { target, type, dynamic } of source ? importsOf(source) : []) {
-        if (type || dynamic) continue
-        if (target.startsWith('sdk/')) seen.add(target)
-        else bad.push(`sdk/${name}.ts reaches ${target} through ${file}`)
+  return ['contract', 'refusal', 'client', 'api', 'page', 'route-pattern', 'log-line', 'unseen', 'cli-table'].flatMap(
+    name => {
+      const seen = new Set([`sdk/${name}.ts`])
+      const bad: string[] = []
+      for (const file of seen) {
+        const source = byName.get(file)
+        for (const { target, type, dynamic } of source ? importsOf(source) : []) {
+          if (type || dynamic) continue
+          if (target.startsWith('sdk/')) seen.add(target)
+          else bad.push(`sdk/${name}.ts reaches ${target} through ${file}`)
+        }
       }
-    }
-    return bad
-  })
+      return bad
+    },
+  )
 }
 
 /** Import cycles of values and types, each reported once. */

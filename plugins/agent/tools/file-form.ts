@@ -47,7 +47,7 @@ const unreadable = (bytes: Uint8Array, path: string): never => {
   )
 }
 
-/** The text of a file without its byte order mark, and its form. Refuses bytes that are not text in a known encoding. */
+/** The text of a file without its byte order mark, and its form. Refuses bytes in an unknown encoding. */
 export const fileFormOf = (bytes: Uint8Array, path: string): { readonly text: string; readonly form: FileForm } => {
   const plain = textOf(bytes)
   const { text: all, encoding } =

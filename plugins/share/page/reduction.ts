@@ -2,12 +2,13 @@ import type { Place } from '../../../sdk/index.js'
 import type { Masker } from '../../../sdk/node/access/masker.js'
 import { REDACTED, redacted } from '../../../sdk/node/access/redact.js'
 import { PhraseMatcher } from '../../../sdk/node/access/phrase-matcher.js'
+import { unseenBut } from '../../../sdk/unseen.js'
 import type { Redaction } from '../contract.js'
 
 const REFERENCE = /\{\{secret:[^{}]{1,200}\}\}/g
 const ADDRESS = '[address]'
-/** Characters that a reader does not see, or that turn the direction of a line. */
-const UNSEEN = /[\p{Cc}\p{DI}\u2028\u2029\ufff9-\ufffb](?<![\t\n\u200c\u200d\ufe0e\ufe0f])/gu
+/** Also of selectors, only those of emoji stay: others have no use on a page, and can hold a value apart. */
+const UNSEEN = unseenBut(String.raw`\t\n\u200c\u200d\ufe0e\ufe0f`)
 
 const literal = (text: string): string => text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 

@@ -1,26 +1,22 @@
+import { escapedUnits, SELECTORS, unseenBut } from '../../unseen.js'
+
 const ESC = '\u001b['
-/**
- * Characters that control a terminal or reorder a line, or have no glyph: C0 except tab and line feed, DEL, C1,
- * direction marks, fillers and tags. Those that choose a form of the character before them stay.
- */
-const CONTROL = /[\p{Cc}\p{DI}\u2028\u2029\ufff9-\ufffb](?<![\t\n\ufe00-\ufe0f\u{e0100}-\u{e01ef}])/gu
+/** C0 except tab and line feed, DEL, C1, direction marks, fillers and tags. */
+const CONTROL = unseenBut(String.raw`\t\n` + SELECTORS)
 /** The control sequences that this program writes: styles, and erasing a line. */
 const OWN = new RegExp(`(\\u001b\\[\\d{1,2}m|\\r\\u001b\\[K)|${CONTROL.source}`, 'gu')
 
-const escaped = (found: string): string =>
-  found.replace(/[^]/g, half => `\\u${half.charCodeAt(0).toString(16).padStart(4, '0')}`)
-
 /** Escapes the control characters in text from outside. */
-export const plain = (text: string): string => text.replaceAll('\r\n', '\n').replace(CONTROL, escaped)
+export const plain = (text: string): string => text.replaceAll('\r\n', '\n').replace(CONTROL, escapedUnits)
 
 /** Escapes all control characters except this program's own sequences. JSON keeps its value. */
-export const shown = (text: string): string => text.replace(OWN, (found, own?: string) => own ?? escaped(found))
+export const shown = (text: string): string => text.replace(OWN, (found, own?: string) => own ?? escapedUnits(found))
 
 /** Escapes a name from outside, such as a path, also its line breaks. */
 export const oneLine = (text: string): string => plain(text).replaceAll('\n', '\\n').replaceAll('\t', '\\t')
 
 /** A JSON line without control characters. */
-export const jsonLine = (value: unknown): string => `${JSON.stringify(value).replace(CONTROL, escaped)}\n`
+export const jsonLine = (value: unknown): string => `${JSON.stringify(value).replace(CONTROL, escapedUnits)}\n`
 
 /** Text styles; without colour every style returns the text unchanged. */
 export interface Styles {

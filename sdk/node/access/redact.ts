@@ -1,3 +1,5 @@
+import { escapedUnits, SELECTORS, unseenBut } from '../../unseen.js'
+
 /** The text that replaces a secret. */
 export const REDACTED = '[redacted]'
 
@@ -138,8 +140,7 @@ export const asData = (text: string, most: number): string => {
   return clean.length > most ? `${clean.slice(0, most - 1).toWellFormed()}…` : clean
 }
 
-const STEERS = /[\p{Cc}\p{DI}\u2028\u2029\ufff9-\ufffb](?<![\n\u200c\u200d\ufe00-\ufe0f\u{e0100}-\u{e01ef}])/gu
+const STEERS = unseenBut(String.raw`\n\u200c\u200d` + SELECTORS)
 
 /** Escapes characters that could control a terminal or reorder a line as `\uXXXX`; JSON keeps its value. */
-export const visible = (text: string): string =>
-  text.replace(STEERS, found => found.replace(/[^]/g, half => `\\u${half.charCodeAt(0).toString(16).padStart(4, '0')}`))
+export const visible = (text: string): string => text.replace(STEERS, escapedUnits)

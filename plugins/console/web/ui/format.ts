@@ -1,3 +1,5 @@
+import { SELECTORS, unseenBut } from '../../../../sdk/unseen.js'
+
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
 const number = new Intl.NumberFormat()
@@ -41,7 +43,7 @@ export const sizeTextOf = (bytes: number): string => {
   return `${number.format(Math.round((bytes / 1024 ** at) * 10) / 10)} ${units[at]}`
 }
 
-const HIDDEN = /[\p{Cc}\p{DI}\u2028\u2029\ufff9-\ufffb](?<![\t\n\ufe00-\ufe0f\u{e0100}-\u{e01ef}])/gu
+const HIDDEN = unseenBut(String.raw`\t\n` + SELECTORS)
 
 /** A text whose control and bidi characters can be seen, as their code points. */
 export const visibleText = (text: string): string =>
