@@ -12,7 +12,7 @@ import { BLOCKED } from './blocked.js'
 const LeftOut = ({ entry: { blocked } }: { entry: PublishedEntry }) =>
   blocked.length > 0 && (
     <>
-      <p>Left out:</p>
+      <p>Not published:</p>
       <ul>
         {blocked.map(({ path, reason }) => (
           <li key={path} dir="auto">
