@@ -87,6 +87,12 @@ t.test('git in the console', withChromium(), async t => {
     await page.getByRole('link', { name: 'list.txt' }).click()
     const parts = page.getByRole('button', { name: 'Stage this part' })
     await parts.nth(1).waitFor()
+    await page.emulateMedia({ colorScheme: 'light' })
+    const [ink, paper] = await parts.nth(1).evaluate(button => {
+      const { color, backgroundColor } = button.ownerDocument.defaultView!.getComputedStyle(button)
+      return [color, backgroundColor]
+    })
+    t.not(ink, paper, 'its words can be seen')
     t.same(await barriersOf(page), [])
     await parts.nth(1).click()
     const staged = page.getByRole('region', { name: 'Staged' })

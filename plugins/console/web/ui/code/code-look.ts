@@ -33,7 +33,8 @@ const look = EditorView.theme({
     padding: '2px 8px',
   },
   '.cm-searchMatch': { backgroundColor: 'var(--warn-wash)', outline: '1px solid var(--warn)' },
-  '.cm-hunk-button': {
+  // The library colours buttons in there for a green and a red one.
+  '.cm-deletedChunk .cm-hunk-button': {
     font: '13px var(--sans)',
     color: 'inherit',
     background: 'var(--paper)',
