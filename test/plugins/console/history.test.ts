@@ -73,8 +73,9 @@ t.test('saved points in the console', withChromium(), async t => {
       await page.evaluate(`location.hash = '#/history/no-such-point'`)
       await page.getByRole('alert').first().waitFor()
       await page.getByRole('button', { name: 'Restore', exact: true }).click()
-      await page.getByRole('dialog').getByRole('button', { name: 'Restore' }).click()
-      await page.getByRole('dialog').getByRole('alert').waitFor()
+      const dialog = page.getByRole('dialog')
+      await dialog.getByRole('alert').filter({ hasText: 'no-such-point' }).waitFor()
+      t.ok(await dialog.getByRole('button', { name: 'Restore' }).isDisabled())
       await endJourney(t, tab, /404/)
     },
   )

@@ -4,6 +4,7 @@ import type { FilesSeen, Restored, Snapshot, SnapshotChange } from '../../../../
 import { Refusal } from '../../../../../sdk/refusal.js'
 import { askDaemon } from '../../data/api.js'
 import { repoTitle } from '../../data/git-answers.js'
+import type { QueryState } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { ComparedTexts } from '../../ui/code/compared-texts.js'
@@ -41,16 +42,16 @@ interface RestoreFormProps {
   readonly id: string
   /** The chosen files; empty: everything. */
   readonly picked: readonly SnapshotChange[]
-  /** The state that is shown; the form keeps the first one. */
-  readonly seen: FilesSeen | undefined
+  /** What is shown beside the form, which keeps the first answer. */
+  readonly seen: QueryState<{ readonly now?: FilesSeen }>
   readonly close: () => void
   readonly done: (result: Restored) => void
 }
 
 /** Says what a restore would do, and does it. */
 const RestorePointForm = ({ id, picked, seen, close, done }: RestoreFormProps) => {
-  const expect = useRef(seen)
-  expect.current ??= seen
+  const expect = useRef<FilesSeen>(undefined)
+  expect.current ??= seen.data?.now
   const force = useSignal(false)
   const offered = useSignal(false)
   const scopes = [...new Set(picked.map(({ scope }) => scope))]
@@ -81,6 +82,7 @@ const RestorePointForm = ({ id, picked, seen, close, done }: RestoreFormProps) =
         Files go back to this point, and files made since are removed. Ignored files, branches and the index stay. A
         point is saved before, with which the restore is undone.
       </p>
+      {!expect.current && <Loaded query={seen}>{() => null}</Loaded>}
       {scopes.length > 1 && <p class="notice warn">Choose files of one repository, or none to restore everything.</p>}
       {picked.length > MOST && <p class="notice warn">Choose at most {MOST} files.</p>}
       {offered.value && <CheckField label="Also while a turn works in the shared tree" value={force} />}
@@ -220,7 +222,7 @@ export const PointPane = ({ id, title, scope, path, done }: PointPaneProps) => {
           id={id}
           picked={[...picked.value.values()]}
           done={done}
-          seen={query.data?.now}
+          seen={query}
           close={() => {
             restoring.value = false
           }}
