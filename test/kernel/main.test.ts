@@ -70,7 +70,7 @@ t.test('another data folder that has conversations of the workspace is named at 
   t.notMatch(first.stderr(), /of this workspace too/)
   const second = await spawnDaemon(t, { workspace, data: `${data}-two`, env })
   t.equal(await second.terminate(), 0)
-  t.ok(second.stderr().includes(`the data folder ${data} has conversations of this workspace too`))
+  t.ok(second.stderr().includes(`the data folder ${data} is of this workspace too`))
   t.equal(await first.terminate(), 0)
   makeWorkspace(`${workspace}-two`)
   const elsewhere = await spawnDaemon(t, { workspace: `${workspace}-two`, data: `${data}-three`, env })

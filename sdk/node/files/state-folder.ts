@@ -28,7 +28,7 @@ export const noteDataFolder = (
   if (dirname(data) !== state) noteElsewhere(join(state, ELSEWHERE), data)
   return dataFolders(state)
     .filter(other => other !== data && workspaceServedFrom(other) === workspace)
-    .map(other => `the data folder ${other} has conversations of this workspace too: they are not shown here`)
+    .map(other => `the data folder ${other} is of this workspace too: its conversations are not shown here`)
 }
 
 const noteElsewhere = (notes: string, data: string): void => {
