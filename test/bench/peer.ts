@@ -1,5 +1,5 @@
-// A turn that writes one file of a large repository, in a private copy, against a turn of OpenCode that writes it without
-// one: `node dist/test/bench/peer.js [files]`. Both ask the same model server.
+// A turn that writes one file of a large repository, in a private copy, against a turn of OpenCode that writes it
+// without one: `node dist/test/bench/peer.js [files]`. Both ask the same model server.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
