@@ -102,10 +102,14 @@ export class CopyWork {
     const made = await this.#usable(id)
     const tips: Tip[] = []
     for (const { repo } of repos.filter(standsIn(made))) {
-      const { tip, large, left, out } = await this.#commit(id, made, repo, message)
+      const { tip, large, left, ignored, out } = await this.#commit(id, made, repo, message)
       const { gitdir } = made.repos.find(standsFor({ repo }))!
       const apart = [...left, ...(await pointedFolders(this.#deps.store.tree(id, made, repo), gitdir))]
-      const facts = { ...(out !== undefined && { out }), ...(apart.length > 0 && { apart }) }
+      const facts = {
+        ...(out !== undefined && { out }),
+        ...(apart.length > 0 && { apart }),
+        ...(ignored.length > 0 && { ignored: [...ignored] }),
+      }
       tips.push({ ...tipOf(repo, tip, large), ...facts })
     }
     return tips
@@ -194,7 +198,7 @@ export class CopyWork {
       const tip = ownTip(gitdir, tree.branch)
       const out = await this.#take(id, made, repo)
       if (tip === undefined || out === undefined) throw error
-      return { tip, large: [], left: [], attached: true, clean: false, out }
+      return { tip, large: [], left: [], ignored: [], attached: true, clean: false, out }
     }
   }
 

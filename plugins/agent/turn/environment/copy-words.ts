@@ -28,6 +28,13 @@ export const apartNotice = (paths: readonly string[]): string =>
   + `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; check the submodule out in the workspace, or `
   + 'have the agent move what is needed elsewhere'
 
+/** The notice about new files of a private copy that git ignores. */
+export const ignoredNotice = (paths: readonly string[]): string =>
+  `git ignores ${paths.length} new file${paths.length === 1 ? '' : 's'} of this private copy, so ${
+    paths.length === 1 ? 'it is' : 'they are'
+  } not committed and cannot land: ${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; have the agent add `
+  + 'what is needed (git add --force)'
+
 /** The repositories that are visible to somebody who reaches these folders. */
 export const coveredRepos = (folders: readonly ReachFolder[] | undefined, repos: readonly string[]): string[] =>
   repos.filter(repo => covers(folders, repo) !== 'none')
