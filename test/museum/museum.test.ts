@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, chownSync, mkdirSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ownProgram } from '../../sdk/node/programs/own-programs.js'
@@ -67,9 +67,12 @@ for (const [at, exhibit] of EXHIBITS.entries()) {
     if (lacks) return t.pass(`skipped: ${lacks}`)
     const person = await made(t, exhibit, uid)
     const workspace = workspaceOf(person)
+    const config = join(person.base, 'deployment.json')
+    writeFileSync(config, JSON.stringify({ wall: { read: exhibit.reads ? [join(person.base, 'b')] : [] } }))
     const { client } = await spawnDaemon(t, {
       workspace,
       data: join(person.base, 'data'),
+      args: ['--config', config],
       env: {
         GIT_CEILING_DIRECTORIES: person.base,
         HOME: join(person.base, 'home'),
