@@ -75,6 +75,9 @@ const wallOfGit = ({ wall }: Tree): Tree['wall'] => {
   return { ...(startsNone ? { ...others, offline: true } : wall), ownSandbox: true }
 }
 
+/** The folders in a git dir of a rebase that has begun. */
+const REBASES = ['rebase-merge', 'rebase-apply']
+
 /** Runs git in a tree, behind its wall. */
 export const inTree = (
   tree: Tree,
@@ -283,6 +286,26 @@ export const commitTree = async (tree: Tree, gitdir: string, message: string): P
   return { ...status, tip, rest: false, clean: status.large.length === 0, ignored }
 }
 
+const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
+
+/**
+ * Puts the branch of a tree on the commit that is checked out without a branch, as in submodules that are moved; does
+ * nothing if that would take commits from the branch.
+ *
+ * @param gitdir The tree's own git dir.
+ */
+export const attachHead = async (tree: Tree, gitdir: string): Promise<void> => {
+  const head = readPlain(join(gitdir, 'HEAD'))?.trim() ?? ''
+  const tip = ownTip(gitdir, tree.branch)
+  if (!COMMIT.test(head) || tip === undefined) return
+  const names = await readdir(gitdir)
+  if (REBASES.some(name => names.includes(name))) return
+  if ((await inTree(tree, ['merge-base', '--is-ancestor', tip, head], { ok: [0, 1, 128] })).code !== 0) return
+  const branch = `refs/heads/${tree.branch}`
+  await inTree(tree, ['update-ref', '-m', 'checkout: moved to a commit', branch, head, tip])
+  await inTree(tree, ['symbolic-ref', 'HEAD', branch])
+}
+
 /** Rebases the commits from `base` to `tip` onto `onto`; on a conflict undoes it and returns the conflicting paths. */
 export const rebaseTree = async (
   tree: Tree,
@@ -344,9 +367,7 @@ export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
 
 /** Deletes the state of an interrupted rebase: git can neither continue nor abort one that had only begun. */
 export const dropRebase = async (gitdir: string): Promise<void> => {
-  await Promise.all(
-    ['rebase-merge', 'rebase-apply'].map(name => rm(join(gitdir, name), { force: true, recursive: true })),
-  )
+  await Promise.all(REBASES.map(name => rm(join(gitdir, name), { force: true, recursive: true })))
 }
 
 /** Removes the locks of a killed git; only while nothing else works in the copy. */

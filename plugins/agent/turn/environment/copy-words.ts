@@ -28,6 +28,18 @@ export const apartNotice = (paths: readonly string[]): string =>
   + `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; check the submodule out in the workspace, or `
   + 'have the agent move what is needed elsewhere'
 
+/** The notice about a repository of a private copy that is not on the branch of its work. */
+export const detachedNotice = (repo: string, branch: string): string =>
+  `the private copy of ${repo} is not on its branch ${branch}, so what was done there cannot land: have the agent go `
+  + 'back to it'
+
+/** The notice about submodules that a turn moved to other commits. */
+export const pointersNotice = (paths: readonly string[]): string =>
+  `a commit of this private copy moves the submodule${paths.length === 1 ? '' : 's'} ${paths.slice(0, 5).join(', ')}${
+    paths.length > 5 ? ', …' : ''
+  } to another commit: files of submodules land, but no commit of the workspace and no pointer moves, so check that `
+  + 'commit out there, and commit the pointer'
+
 /** The notice about new files of a private copy that git ignores. */
 export const ignoredNotice = (paths: readonly string[]): string =>
   `git ignores ${paths.length} new file${paths.length === 1 ? '' : 's'} of this private copy, so ${

@@ -34,7 +34,9 @@ import {
   narrowedNotice,
   outsideNotice,
   uncommittedNotice,
+  detachedNotice,
   ignoredNotice,
+  pointersNotice,
   unfilteredNotice,
   worktreeFrame,
 } from './copy-words.js'
@@ -330,6 +332,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         await showOwnChanges(this.#deps, turn, repos, tips)
         const apart = await copies.apart(id, tips)
         if (apart.length && !turn.record.done) warn(turn, apartNotice(apart))
+        for (const { repo, detached, pointers = [] } of turn.record.done ? [] : tips) {
+          if (detached) warn(turn, detachedNotice(repo, branch))
+          if (pointers.length > 0) warn(turn, pointersNotice(pointers.map(path => join(pathOf(repo), path))))
+        }
         const ignored = this.#ignored.newOf(id, tips)
         if (ignored.length && !turn.record.done) warn(turn, ignoredNotice(ignored))
         const beside = await copies.beside(id)
