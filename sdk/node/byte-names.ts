@@ -22,6 +22,9 @@ export const nameOfBytes = (bytes: Buffer): string => {
   return name
 }
 
+/** Whether a character stands for a byte; no byte of ASCII, such as NUL, is hidden so. */
+const isByte = (code: number): boolean => code >= FIRST + 0x80 && code <= FIRST + 0xff
+
 /** The bytes of a name. */
 export const bytesOfName = (name: string): Buffer =>
   name.isWellFormed()
@@ -29,7 +32,7 @@ export const bytesOfName = (name: string): Buffer =>
     : Buffer.concat(
         Array.from(name, character => {
           const code = character.charCodeAt(0)
-          return character.isWellFormed() ? Buffer.from(character) : Buffer.from([code - FIRST])
+          return isByte(code) ? Buffer.from([code - FIRST]) : Buffer.from(character)
         }),
       )
 

@@ -57,7 +57,7 @@ t.setTimeout(1_800_000)
 const ONLY = process.env['SANDBOX_MUSEUM']
 
 const isShown = ({ name }: Exhibit, at: number): boolean =>
-  ONLY === undefined ? EVERY_CASE || at % 3 === 0 : name.includes(ONLY)
+  ONLY === undefined ? EVERY_CASE || at % 3 === 0 : ONLY.split('|').some(words => name.includes(words))
 
 for (const [at, exhibit] of EXHIBITS.entries()) {
   if (!isShown(exhibit, at)) continue
@@ -81,17 +81,6 @@ for (const [at, exhibit] of EXHIBITS.entries()) {
       },
       ...(person.user !== undefined && { user: person.user }),
     })
-    const found = await journey(client, person, exhibit)
-    const known = exhibit.known ?? []
-    t.strictSame(
-      found.filter(fault => !known.some(sentence => sentence.test(fault))),
-      [],
-      'nothing else fails',
-    )
-    for (const sentence of known)
-      t.ok(
-        found.some(fault => sentence.test(fault)),
-        `known, and to be struck from the table when it is mended: ${sentence}`,
-      )
+    t.strictSame(await journey(client, person, exhibit), [], 'nothing fails')
   })
 }

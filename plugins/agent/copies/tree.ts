@@ -260,10 +260,16 @@ const stage = async (tree: Tree, { status, gone, changed, ignored }: TreeChanges
   return asked.filter(name => renamed.has(name)).map(decoded)
 }
 
+/** How many bytes of ignored files are read. */
+const MOST_BYTES = 256 * 1024 * 1024
+
+/** The files of a tree that fit into the bytes that are read, smallest first. */
 const smallOf = async (tree: Tree, names: readonly string[]): Promise<string[]> => {
-  const paths = names.map(decoded)
-  const large = await largeFiles(join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo)), paths)
-  return names.filter((_, at) => !large.has(paths[at]!))
+  const paths = new Map(names.map(name => [decoded(name), name]))
+  const dir = join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo))
+  const files = [...(await largeFiles(dir, [...paths.keys()], -1))].sort(([, one], [, other]) => one.size - other.size)
+  let left = MOST_BYTES
+  return files.flatMap(([path, { size }]) => ((left -= size) < 0 ? [] : [paths.get(path)!]))
 }
 
 /**

@@ -1,6 +1,5 @@
 import { realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { bytesOfName } from '../byte-names.js'
 import { listEnv, needProgram, ownEnv, run, type Env } from './run.js'
 import { runWalled, type WallSpec } from '../wall/wall.js'
 
@@ -13,7 +12,6 @@ export interface Identity {
 /** How git is to run. */
 export interface GitOptions {
   readonly signal?: AbortSignal
-  /** In a text names keep their bytes (`nameOfBytes`). */
   readonly input?: string | Uint8Array
   /** Added to the engine's own variables. */
   readonly env?: Env
@@ -183,8 +181,7 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
   const all = [...SETTINGS, ...(wall ? [] : UNWALLED), ...settings, '--no-pager', ...guarded(command, rest)]
   const onOutput =
     (to ?? said) && ((piece: Buffer, from: 'stdout' | 'stderr') => (from === 'stdout' ? to?.(piece) : said?.(piece)))
-  const fed = typeof input === 'string' ? bytesOfName(input) : input
-  const how = { signal, input: fed, maxBytes, timeoutMs, ...(priority && { priority }), ...(onOutput && { onOutput }) }
+  const how = { signal, input, maxBytes, timeoutMs, ...(priority && { priority }), ...(onOutput && { onOutput }) }
   const { code, stdout, stderr, truncated, timedOut } = wall
     ? await runWalled({ ...wall, cwd: dir, env: listEnv(own) }, program, all, how)
     : await run(program, all, { ...how, cwd: dir, env: await ownEnv(own) })

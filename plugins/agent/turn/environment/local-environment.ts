@@ -34,9 +34,7 @@ import {
   narrowedNotice,
   outsideNotice,
   uncommittedNotice,
-  detachedNotice,
-  ignoredNotice,
-  pointersNotice,
+  tipNotices,
   unfilteredNotice,
   worktreeFrame,
 } from './copy-words.js'
@@ -328,16 +326,11 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       try {
         const tips = await copies.commitRest(id, repos)
         turn.taken = tips.every(({ large, out }) => !large && out === undefined)
-        for (const { out } of tips) if (out !== undefined && !turn.record.done) warn(turn, out)
         await showOwnChanges(this.#deps, turn, repos, tips)
         const apart = await copies.apart(id, tips)
         if (apart.length && !turn.record.done) warn(turn, apartNotice(apart))
-        for (const { repo, detached, pointers = [] } of turn.record.done ? [] : tips) {
-          if (detached) warn(turn, detachedNotice(repo, branch))
-          if (pointers.length > 0) warn(turn, pointersNotice(pointers.map(path => join(pathOf(repo), path))))
-        }
-        const ignored = this.#ignored.newOf(id, tips)
-        if (ignored.length && !turn.record.done) warn(turn, ignoredNotice(ignored))
+        const notices = tipNotices(tips, branch, this.#ignored.newOf(id, tips))
+        for (const notice of turn.record.done ? [] : notices) warn(turn, notice)
         const beside = await copies.beside(id)
         if (beside.length && !turn.record.done) warn(turn, outsideNotice(beside, repos))
       } finally {
