@@ -1,5 +1,6 @@
 import { lstat, readlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { nameOfBytes, bytePath } from '../byte-names.js'
 import { codeOf } from './paths.js'
 
 /** As many links as a system follows for one path. */
@@ -9,7 +10,10 @@ const NO_LINK = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'ENAMETOOLONG'])
 /** What the link at an absolute path holds, read from the disk; undefined: there is no link. */
 export const linkOnDisk = async (path: string): Promise<string | undefined> => {
   try {
-    return (await lstat(path)).isSymbolicLink() ? await readlink(path) : undefined
+    const place = bytePath(path)
+    return (await lstat(place)).isSymbolicLink()
+      ? nameOfBytes(await readlink(place, { encoding: 'buffer' }))
+      : undefined
   } catch (error) {
     if (NO_LINK.has(codeOf(error) ?? '')) return undefined
     throw error
