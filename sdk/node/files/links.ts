@@ -32,12 +32,13 @@ export async function* wayOf(
   target: string,
   linkAt: (path: string) => Promise<string | undefined>,
 ): AsyncGenerator<string | undefined> {
-  let left = target.split('/')
+  // The next segment is the last one: taking the first of many thousands would move them all.
+  const left = target.split('/').reverse()
   let at = target.startsWith('/') ? '/' : dirname(path)
   let followed = 0
   yield at
   while (left.length > 0) {
-    const segment = left.shift()!
+    const segment = left.pop()!
     if (segment === '' || segment === '.') continue
     const next = segment === '..' ? dirname(at) : join(at, segment)
     const link = segment === '..' ? undefined : await linkAt(next)
@@ -46,7 +47,7 @@ export async function* wayOf(
       continue
     }
     if (++followed > MOST_LINKS) return yield undefined
-    left = [...link.split('/'), ...left]
+    for (const one of link.split('/').reverse()) left.push(one)
     if (link.startsWith('/')) yield (at = '/')
   }
 }
