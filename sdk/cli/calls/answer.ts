@@ -92,7 +92,7 @@ const linesOf = (answer: unknown, lines: readonly CliLine[] = [], shown: AnswerC
   })
 
 /** The entries of the list of a path, each with what it belongs to as `of`. */
-const entriesOf = (value: unknown, [name, ...rest]: readonly string[], of?: Row): Row[] => {
+export const entriesOf = (value: unknown, [name, ...rest]: readonly string[], of?: Row): Row[] => {
   if (Array.isArray(value)) return value.flatMap(each => entriesOf(each, name === undefined ? [] : [name, ...rest], of))
   if (!isRow(value)) return []
   return name === undefined ? [{ ...value, ...(of && { of }) }] : entriesOf(value[name], rest, value)

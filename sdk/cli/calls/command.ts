@@ -6,6 +6,7 @@ import { quoted } from '../terminal/text.js'
 import { CONNECTION, type Flag, misused, type Verb } from '../verb.js'
 import { answerLines, eventLine } from './answer.js'
 import { didOf } from './did.js'
+import { failuresOf } from './failures.js'
 import { flagName, inputOf, isNeeded, isOwnFlag, isSecret, placedOf } from './input.js'
 import { hyphenated, type Field, type Operation } from './operation.js'
 import { printAnswer } from './print.js'
@@ -55,6 +56,7 @@ export const commandOf = (command: GroupCommand): Verb => {
           placed.map(field => input[field.name]),
         ),
       }
+      const failures = await failuresOf(terminal, [group, operation.call])
       return connected(terminal, given, async ({ client }) =>
         printAnswer(
           terminal,
@@ -63,6 +65,8 @@ export const commandOf = (command: GroupCommand): Verb => {
           {
             lines: answer => answerLines(answer, shown),
             event: event => eventLine(event, shown),
+            failures,
+            saysDone: verb?.done !== undefined,
           },
         ),
       )
