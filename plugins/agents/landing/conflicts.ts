@@ -69,6 +69,7 @@ const filesOf = async (
       repo,
       path: stuck.change.path,
       reason: stuck.reason,
+      ...(stuck.inTheWay && { inTheWay: stuck.inTheWay }),
       ...(from !== undefined && inside(repo, from) && { from }),
       ...(merged && { hunks: merged.hunks }),
       ...(path !== undefined && inside(repo, from ?? path) && (await sidesOf(scratch, stuck, unread, merged))),

@@ -10,7 +10,7 @@ import { failuresOf } from './failures.js'
 import { flagName, inputOf, isNeeded, isOwnFlag, isSecret, placedOf } from './input.js'
 import { hyphenated, type Field, type Operation } from './operation.js'
 import { printAnswer } from './print.js'
-import { bareOf, type GroupCommand } from './tables.js'
+import { bareOf, type GroupCommand, verbFor } from './tables.js'
 
 /** Makes a call of the document a verb of the command line, as the table of its group says. */
 export const commandOf = (command: GroupCommand): Verb => {
@@ -48,8 +48,9 @@ export const commandOf = (command: GroupCommand): Verb => {
             + `HTTP call ${operation.call}`,
         )
       const input = await inputOf(terminal, given, command)
+      const words = verbFor(command, input)
       const shown = {
-        ...(verb && { verb }),
+        ...(words && { verb: words }),
         ...{ input, width: terminal.width, now: Date.now(), self: SELF },
         did: didOf(
           name,
@@ -66,7 +67,7 @@ export const commandOf = (command: GroupCommand): Verb => {
             lines: answer => answerLines(answer, shown),
             event: event => eventLine(event, shown),
             failures,
-            saysDone: verb?.done !== undefined,
+            saysDone: words?.done !== undefined,
           },
         ),
       )

@@ -18,7 +18,7 @@ export const REASONS: readonly string[] = ['reason', 'detail', 'problem', 'messa
 const NAMES: readonly string[] = ['id', 'path', 'repo', 'key', 'name']
 
 /** What an answer says that failed. */
-export interface Failed {
+export interface FailedAnswer {
   readonly code: number
   /** Absent: the answer gives no reason. */
   readonly why?: string
@@ -37,7 +37,7 @@ export const failuresOf = async (
 }
 
 /** Whether an answer, or an event of a stream, says that its call failed, and why. */
-export const failedOf = (answer: unknown, failures: readonly CliFailure[], self: string): Failed | undefined => {
+export const failedOf = (answer: unknown, failures: readonly CliFailure[], self: string): FailedAnswer | undefined => {
   const shown = { now: Date.now(), self }
   for (const { field, is, text, refused } of failures) {
     const [last = '', ...path] = field.split('.').toReversed()
@@ -57,7 +57,7 @@ export const failedOf = (answer: unknown, failures: readonly CliFailure[], self:
 }
 
 /** Ends a command as a failure if the answer of its call says so; `done` says what was not done. */
-export const assertDone = (failed: Failed | undefined, done?: string): void => {
+export const assertDone = (failed: FailedAnswer | undefined, done?: string): void => {
   if (failed) throw new CommandFailure(failed.code, [done, failed.why].filter(Boolean).join(': ') || SILENT)
 }
 

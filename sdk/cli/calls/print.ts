@@ -5,7 +5,7 @@ import { SELF } from '../terminal/own-name.js'
 import { jsonLine } from '../terminal/text.js'
 import { EXIT, CommandFailure, type GivenArguments, type Terminal } from '../verb.js'
 import { write } from '../terminal/write.js'
-import { assertDone, type Failed, failedOf } from './failures.js'
+import { assertDone, type FailedAnswer, failedOf } from './failures.js'
 
 const isStream = (answer: unknown): answer is AsyncIterable<unknown> =>
   typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer
@@ -42,7 +42,7 @@ export const printAnswer = async (
     return EXIT.ok
   }
   if (isStream(answer)) {
-    let failed: Failed | undefined
+    let failed: FailedAnswer | undefined
     for await (const one of answer) {
       await write(terminal, eventText(one))
       failed = failedOf(one, failures, SELF) ?? failed

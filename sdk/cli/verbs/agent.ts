@@ -1,7 +1,7 @@
 import { text as textOf } from 'node:stream/consumers'
 import type { ApplyFrame } from '../../../plugins/capabilities/contract.js'
 import { wordsAs } from '../calls/asked-as.js'
-import { assertDone, type Failed, failedOf, failuresOf } from '../calls/failures.js'
+import { assertDone, type FailedAnswer, failedOf, failuresOf } from '../calls/failures.js'
 import { asked } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
 import { SELF } from '../terminal/own-name.js'
@@ -76,7 +76,7 @@ const added = async (terminal: Terminal, given: GivenArguments, name: string): P
   const env = given.on('env-stdin') ? await textOf(terminal.in) : undefined
   const failures = await failuresOf(terminal, ['capabilities', 'POST /capabilities'])
   return connected(terminal, given, async ({ client }) => {
-    let failed: Failed | undefined
+    let failed: FailedAnswer | undefined
     const config = {
       command: command!,
       ...(label !== undefined && { name: label }),
