@@ -1,7 +1,7 @@
 import type { CliFailure } from '../../cli-table.js'
 import { oneLine } from '../terminal/text.js'
 import { CommandFailure, EXIT, type Terminal } from '../verb.js'
-import { entriesOf, fieldOf, sentence } from './answer.js'
+import { answerEntries, fieldOf, sentence } from './answer.js'
 import { groupsOf, tableOf } from './tables.js'
 
 /** The fields that say of any call that it failed; the table of a group adds those of its own calls. */
@@ -13,7 +13,7 @@ export const FAILURES: readonly CliFailure[] = [
 ]
 
 /** Where an answer says why, the first that is there. */
-export const REASONS: readonly string[] = ['reason', 'detail', 'problem', 'message', 'error.message', 'error']
+const REASONS: readonly string[] = ['reason', 'detail', 'problem', 'message', 'error.message', 'error']
 /** What names the entry of a list that failed. */
 const NAMES: readonly string[] = ['id', 'path', 'repo', 'key', 'name']
 
@@ -41,13 +41,13 @@ export const failedOf = (answer: unknown, failures: readonly CliFailure[], self:
   const shown = { now: Date.now(), self }
   for (const { field, is, text, refused } of failures) {
     const [last = '', ...path] = field.split('.').toReversed()
-    const said = entriesOf(answer, path.toReversed()).flatMap(entry => {
+    const said = answerEntries(answer, path.toReversed()).flatMap(entry => {
       const value = entry[last]
       if (is ? !is.includes(value as string) : !saysSo(value)) return []
       if (text !== undefined) return sentence(text, entry, shown)
       // Each entry of a list of failures says why itself.
       return Array.isArray(value)
-        ? entriesOf(value, []).map(each => reasonOf(each, true))
+        ? answerEntries(value, []).map(each => reasonOf(each, true))
         : reasonOf(entry, path.length > 0)
     })
     const why = [...new Set(said.filter(each => each !== ''))].map(oneLine).join('; ')

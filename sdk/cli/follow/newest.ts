@@ -29,8 +29,8 @@ export const conversationOf = async (
 }
 
 /**
- * The conversation of a verb with `[CONVERSATION] "TEXT"`. A single argument is the text, unless a conversation has this
- * id: then it may be meant as either, and is refused.
+ * The conversation of a verb with `[CONVERSATION] "TEXT"`. A single argument is the text, unless a conversation has
+ * this id: then it may be meant as either, and is refused.
  */
 export const conversationBefore = async (
   terminal: Terminal,

@@ -58,19 +58,15 @@ t.test('a press on a card that has just moved below the pointer does nothing', w
   const { x, y, width, height } = (await skip('The first').boundingBox())!
   await page.mouse.move(x + width / 2, y + height / 2)
   // The press comes as soon as the other card is where this one was.
-  await page.evaluate(
-    ([left, top]) =>
-      new MutationObserver((_, watch) => {
-        const at = document.elementFromPoint(left!, top!)
-        if (!at?.closest('article[aria-label="The second"]')) return
-        watch.disconnect()
-        at.dispatchEvent(
-          new MouseEvent('click', { bubbles: true, cancelable: true, detail: 1, clientX: left, clientY: top }),
-        )
-        document.body.dataset.pressed = 'yes'
-      }).observe(document.querySelector('main')!, { childList: true, subtree: true }),
-    [x + width / 2, y + height / 2],
-  )
+  const [left, top] = [x + width / 2, y + height / 2]
+  await page.evaluate(`new MutationObserver((_, watch) => {
+    const at = document.elementFromPoint(${left}, ${top})
+    if (!at?.closest('article[aria-label="The second"]')) return
+    watch.disconnect()
+    const press = { bubbles: true, cancelable: true, detail: 1, clientX: ${left}, clientY: ${top} }
+    at.dispatchEvent(new MouseEvent('click', press))
+    document.body.dataset.pressed = 'yes'
+  }).observe(document.querySelector('main'), { childList: true, subtree: true })`)
   await client.call('POST /agent/reply', { kind: 'question', requestId: card!.requestId, answers: { 'Go on?': 'Yes' } })
   await page.locator('body[data-pressed=yes]').waitFor({ state: 'attached' })
   await skip('The first').waitFor({ state: 'detached' })

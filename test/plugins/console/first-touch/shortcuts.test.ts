@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import t from 'tap'
-import { until, withChromium } from '../../support/browser/browser.js'
-import { CONSOLE_GROUPS, goTo, launchBrowser, ownerTab } from '../../support/browser/console.js'
-import { daemonWith, inGit } from '../../support/daemon.js'
-import { runTurn } from '../../support/turns.js'
+import { until, withChromium } from '../../../support/browser/browser.js'
+import { CONSOLE_GROUPS, goTo, launchBrowser, ownerTab } from '../../../support/browser/console.js'
+import { daemonWith, inGit } from '../../../support/daemon.js'
+import { runTurn } from '../../../support/turns.js'
 
 /** The name of a key for the browser, by what is printed on it. */
 const PRINTED: { readonly [printed: string]: string } = {
