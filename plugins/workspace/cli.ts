@@ -209,4 +209,8 @@ export const cli: CliTable<Api> = {
       none: 'no templates',
     },
   },
+  failures: {
+    'POST /workspace/derive': { field: 'state', is: ['broken', 'undeliverable'] },
+    'POST /workspace/sync': { field: 'repos.status', is: ['diverged', 'error'], text: '{repo}: {status} {message}' },
+  },
 }

@@ -71,6 +71,7 @@ const filesOf = async (
       repo,
       path: name,
       reason: stuck.reason,
+      ...(stuck.inTheWay && { inTheWay: stuck.inTheWay }),
       ...(from !== undefined && inside(repo, from) && { from }),
       ...(merged && { hunks: merged.hunks }),
       ...(path !== undefined && inside(repo, from ?? name) && (await sidesOf(scratch, stuck, unread, merged))),

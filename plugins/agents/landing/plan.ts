@@ -2,7 +2,7 @@ import { copyFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { outputFields, nameOfBytes, bytePath, shownName } from '../../../sdk/node/byte-names.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
-import type { ConflictPath, ConflictReason } from '../../agent/contract.js'
+import type { ConflictPath, ConflictReason, InTheWay } from '../../agent/contract.js'
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import { leadsOut } from './link-target.js'
 import { MainState } from './main-state.js'
@@ -26,6 +26,7 @@ export type Take = 'agent' | 'workspace' | 'skip'
 export interface Stuck {
   readonly change: TreeChange
   readonly reason: ConflictReason
+  readonly inTheWay?: InTheWay
   readonly present?: TreeFile
   readonly sides?: Sides
 }
@@ -378,7 +379,13 @@ const resultOf = (
     if (verdict.kind === 'left') left.push(change)
     if (verdict.kind === 'blocked') {
       const [present, sides] = [presentOf(state, change), mergeable(state, change)]
-      stuck.push({ change, reason: verdict.reason, ...(present && { present }), ...(sides && { sides }) })
+      const inTheWay = inTheWayOf(state, change)
+      stuck.push({
+        ...{ change, reason: verdict.reason },
+        ...(inTheWay && { inTheWay }),
+        ...(present && { present }),
+        ...(sides && { sides }),
+      })
       if (change.after && !present) missing.add(path)
     }
     if (verdict.kind !== 'clean') continue
@@ -399,6 +406,17 @@ const resultOf = (
       })
     }
   }
-  const blocked = stuck.map(({ change: { path }, reason }) => ({ path: shownName(path), reason }))
+  const blocked = stuck.map(({ change: { path }, reason, inTheWay }) => ({
+    ...{ path: shownName(path), reason },
+    ...(inTheWay && { inTheWay: { ...inTheWay, path: shownName(inTheWay.path) } }),
+  }))
   return { changes, steps, blocked, stuck, clean, there, left, resolving, missing }
+}
+
+/** What is no file on the way to a path of a change, or at it. */
+const inTheWayOf = (state: MainState, { path, after }: TreeChange): InTheWay | undefined => {
+  const obstacle = state.obstacle(path)
+  if (obstacle) return { path: obstacle.at, what: obstacle.what }
+  const kind = state.kind(path)
+  return after && (kind === 'folder' || kind === 'special') ? { path, what: kind } : undefined
 }
