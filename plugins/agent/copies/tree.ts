@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readPlain, TEMPORARY } from '../../../sdk/node/files/files.js'
 import { git, GitFailure, type GitOptions, type Identity } from '../../../sdk/node/programs/git.js'
-import { largeFiles } from '../../../sdk/node/files/large-files.js'
+import { largeFiles, otherThanFiles } from '../../../sdk/node/files/large-files.js'
 import { isGitName } from '../../../sdk/node/files/closed-names.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
@@ -33,7 +33,7 @@ export interface TreeStatus {
   readonly foreign: boolean
   /** Uncommitted files that are too large to be committed. */
   readonly large: readonly LargeFile[]
-  /** What git cannot add, which is no part of the work: names of git folders, repositories without a commit. */
+  /** What git cannot add, which is no part of the work: names of git folders, repositories without a commit, pipes. */
   readonly left: readonly string[]
   /** Other changes are uncommitted. */
   readonly rest: boolean
@@ -184,10 +184,16 @@ const readChanges = async (tree: Tree, how: StatusHow = {}): Promise<TreeChanges
   const paths = changes.map(({ path }) => path)
   const untracked = new Set(changes.filter(({ line }) => line.startsWith('? ')).map(({ path }) => path))
   const unborn = new Set(await withoutCommit(tree, changes))
-  const work = changes.filter(({ path }) => !isForeign(tree, path) && !unborn.has(path))
+  const named = changes.filter(({ path }) => !isForeign(tree, path) && !unborn.has(path))
   // Behind the wall the copy is mounted over the workspace; here its own folder is read.
+  const folder = join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo))
+  const others = otherThanFiles(
+    folder,
+    named.map(({ path }) => path),
+  )
+  const work = named.filter(({ path }) => !others.has(path))
   const large = await largeFiles(
-    join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo)),
+    folder,
     work.map(({ path }) => path),
   )
   const small = work.filter(({ path }) => !large.has(path))
@@ -204,7 +210,7 @@ const readChanges = async (tree: Tree, how: StatusHow = {}): Promise<TreeChanges
       })),
       rest: work.length > large.size,
       ignored: ignored.map(({ path }) => path),
-      left: paths.filter(path => isRefused(path) || unborn.has(path)),
+      left: paths.filter(path => isRefused(path) || unborn.has(path) || others.has(path)),
       foreign: paths.some(path => isForeign(tree, path) || tree.foreign.some(each => contains(path, each))),
     },
     gone: small.filter(isGone).map(({ name }) => name),

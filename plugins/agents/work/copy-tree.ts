@@ -3,7 +3,7 @@ import { mkdir, readlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { outputFields, bytePath } from '../../../sdk/node/byte-names.js'
 import { readPlain } from '../../../sdk/node/files/files.js'
-import { LARGEST_FILE, LARGEST_SHOWN, largeFiles } from '../../../sdk/node/files/large-files.js'
+import { LARGEST_FILE, LARGEST_SHOWN, largeFiles, otherThanFiles } from '../../../sdk/node/files/large-files.js'
 import { copyFormOf } from '../../../sdk/node/wall/gitdir.js'
 import type { ScratchRepo } from './scratch-repo.js'
 import { excludedPaths } from './excluded-paths.js'
@@ -57,10 +57,11 @@ export const treeOfCopy = async (
       path => path !== '',
     )
   const candidates = new Set([...(await listed('-m')), ...(await listed('-o', '--exclude-standard'))])
+  const others = otherThanFiles(copy, [...candidates])
   const paths: string[] = []
   // A name that ends with a slash is a nested repository.
   for (const path of candidates) {
-    if (path.endsWith('/') || excludedPaths(repo, path) || isOther(copy, own, path)) continue
+    if (path.endsWith('/') || others.has(path) || excludedPaths(repo, path) || isOther(copy, own, path)) continue
     if (!(await isShown(copy, main, path))) paths.push(path)
   }
   const large = await largeFiles(copy, paths, LARGEST_SHOWN)

@@ -244,6 +244,7 @@ const declaredBy = (extension: RunnableExtension | undefined): readonly Extensio
 const goesOn = (extension: RunnableExtension, declared: ExtensionProcess, startedFrom: string): boolean =>
   extension.revision.slice(0, startedFrom.length) === startedFrom
   && !readsSecrets(extension, declared)
+  && extension.manifest.contributes?.listener === undefined
   && (extension.manifest.permissions?.daemon ?? []).length === 0
 
 /** The settings that the manifest gives the name of a variable; a secret one is no value here. */

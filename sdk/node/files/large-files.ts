@@ -31,6 +31,15 @@ export const largeFiles = async (
   return found
 }
 
+/** Those of these paths of a folder that are neither file, link nor folder, such as a pipe: git cannot hold them. */
+export const otherThanFiles = (folder: string, paths: readonly string[]): Set<string> =>
+  new Set(
+    paths.filter(path => {
+      const stat = statOf(join(folder, path))
+      return stat !== undefined && !stat.isFile() && !stat.isSymbolicLink() && !stat.isDirectory()
+    }),
+  )
+
 /** A folder above it may have become a file meanwhile, or closed. */
 const statOf = (path: string): Stats | undefined => {
   try {

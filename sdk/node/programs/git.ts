@@ -1,5 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { passingPipes, placesOf } from './git-pipes.js'
 import { listEnv, needProgram, ownEnv, run, type Env } from './run.js'
 import { runWalled, type WallSpec } from '../wall/wall.js'
 
@@ -20,7 +21,7 @@ export interface GitOptions {
   readonly to?: (piece: Buffer) => void
   /** Takes what git says of its progress and of errors as it comes; it is in the answer too. */
   readonly said?: (piece: Buffer) => void
-  /** 5 minutes when left out: a pipe in a repository's place for a file would hold git up for ever. */
+  /** 5 minutes when left out. */
   readonly timeoutMs?: number
   /** Exit codes that are an answer; 0 when left out. */
   readonly ok?: readonly number[]
@@ -181,10 +182,23 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
   const all = [...SETTINGS, ...(wall ? [] : UNWALLED), ...settings, '--no-pager', ...guarded(command, rest)]
   const onOutput =
     (to ?? said) && ((piece: Buffer, from: 'stdout' | 'stderr') => (from === 'stdout' ? to?.(piece) : said?.(piece)))
-  const how = { signal, input, maxBytes, timeoutMs, ...(priority && { priority }), ...(onOutput && { onOutput }) }
-  const { code, stdout, stderr, truncated, timedOut } = wall
-    ? await runWalled({ ...wall, cwd: dir, env: listEnv(own) }, program, all, how)
-    : await run(program, all, { ...how, cwd: dir, env: await ownEnv(own) })
+  const stuck = new AbortController()
+  const until = signal ? AbortSignal.any([signal, stuck.signal]) : stuck.signal
+  const how = {
+    signal: until,
+    input,
+    maxBytes,
+    timeoutMs,
+    ...(priority && { priority }),
+    ...(onOutput && { onOutput }),
+  }
+  const held = (pipe: string) =>
+    stuck.abort(new GitFailure(command, 128, `waits for ${JSON.stringify(pipe)}, which is a pipe: remove it`))
+  const { code, stdout, stderr, truncated, timedOut } = await passingPipes(placesOf(dir, own, wall), held, async () =>
+    wall
+      ? runWalled({ ...wall, cwd: dir, env: listEnv(own) }, program, all, how)
+      : run(program, all, { ...how, cwd: dir, env: await ownEnv(own) }),
+  )
   if (timedOut) throw new GitFailure(command, code, `did not end within ${timeoutMs / 1000} s`)
   if (truncated && !to) throw new GitFailure(command, code, `answered with more than ${maxBytes} bytes`)
   if (!ok.includes(code)) throw new GitFailure(command, code, wall ? lentSentence(stderr) : stderr)

@@ -1,6 +1,6 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk'
-import { readFile } from 'node:fs/promises'
 import type { TurnRequest } from '../adapter.js'
+import { attachedBytes } from '../attached-bytes.js'
 import { RunRecord, type Row } from '../../turn/run-record.js'
 import type { TreePaths } from './tree-paths.js'
 
@@ -45,8 +45,8 @@ const attached = async (
 ): Promise<ContentBlock> => {
   const uri = paths.address(path)
   if (images && mime.startsWith('image/') && bytes <= MOST_IMAGE) {
-    const data = await readFile(absolute).catch(() => undefined)
-    if (data && data.length <= MOST_IMAGE) return { type: 'image', data: data.toString('base64'), mimeType: mime, uri }
+    const data = await attachedBytes(absolute, MOST_IMAGE)
+    if (data) return { type: 'image', data: data.toString('base64'), mimeType: mime, uri }
   }
   return { type: 'resource_link', name: path, uri, mimeType: mime, size: bytes }
 }

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises'
+import { attachedBytes } from '../attached-bytes.js'
 import { NOT_RUN } from './instructions.js'
 import type { ModelPrompt, ProviderOptions } from './model.js'
 import type { AnswerEntry, CallPart, ResultEntry, SentPicture, SessionEntry } from './session.js'
@@ -57,8 +57,8 @@ const wordsContent = async (
 const pictureBytes = async ({ absolute }: SentPicture, album: Map<string, string>): Promise<string | undefined> => {
   const known = album.get(absolute)
   if (known) return known
-  const bytes = await readFile(absolute).catch(() => undefined)
-  if (!bytes || bytes.length > MOST_PICTURE) return undefined
+  const bytes = await attachedBytes(absolute, MOST_PICTURE)
+  if (!bytes) return undefined
   const text = bytes.toString('base64')
   album.set(absolute, text)
   return text

@@ -27,7 +27,7 @@ export const outsideNotice = (paths: readonly string[], repos: readonly CopyRepo
 /** The notice about files of a private copy that are in no commit of it. */
 export const apartNotice = (paths: readonly string[]): string =>
   `${paths.length} file${paths.length === 1 ? ' is' : 's are'} not committed and cannot land, because git keeps `
-  + 'folders of other repositories and names of its own out of a commit: '
+  + 'folders of other repositories, names of its own, pipes and sockets out of a commit: '
   + `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; check the submodule out in the workspace, or `
   + 'have the agent move what is needed elsewhere'
 
