@@ -45,8 +45,9 @@ export interface Opened {
   readonly unfiltered?: readonly { readonly repo: string; readonly filters: readonly string[] }[]
 }
 
-/** The checkpoint with these commits. */
-export const checkpointOf = (commits: Tip[]): Checkpoint => {
+/** The checkpoint with these commits, without what is only said at the end of a turn. */
+export const checkpointOf = (tips: readonly Tip[]): Checkpoint => {
+  const commits = tips.map(({ ignored: _, detached: __, pointers: ___, ...tip }): Tip => tip)
   const root = commits.find(({ repo }) => repo === 'root') ?? commits[0]
   return { id: `branch:${root?.tip ?? ''}`, commits }
 }

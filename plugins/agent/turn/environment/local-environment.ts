@@ -326,11 +326,11 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       try {
         const tips = await copies.commitRest(id, repos)
         turn.taken = tips.every(({ large, out }) => !large && out === undefined)
+        const notices = tipNotices(tips, branch, this.#ignored.newOf(id, tips))
+        for (const notice of turn.record.done ? [] : notices) warn(turn, notice)
         await showOwnChanges(this.#deps, turn, repos, tips)
         const apart = await copies.apart(id, tips)
         if (apart.length && !turn.record.done) warn(turn, apartNotice(apart))
-        const notices = tipNotices(tips, branch, this.#ignored.newOf(id, tips))
-        for (const notice of turn.record.done ? [] : notices) warn(turn, notice)
         const beside = await copies.beside(id)
         if (beside.length && !turn.record.done) warn(turn, outsideNotice(beside, repos))
       } finally {
