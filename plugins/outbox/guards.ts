@@ -19,10 +19,12 @@ const CREDENTIALS = new RegExp(
     + '|htpasswd|wallet\\.dat|.*\\.(?:pem|key|p8|p12|pfx|kdbx?|jks|keystore|gpg|pgp|asc|ppk|ovpn))$',
   'i',
 )
+/** What editors and people put behind a name that they keep a copy under, and what some disks drop. */
+const OF_COPIES = /(?:\.(?:bak|backup|old|orig|save|copy|tmp|sw[a-p])|[~. ])+$/i
 const UNADDRESSABLE = /[\\\x00-\x1f\x7f]/
 
 /** Why a name is never published; undefined: it may be. */
 export const nameProblem = (name: string): BlockReason | undefined => {
   if (name.startsWith('.') || UNADDRESSABLE.test(name) || !name.isWellFormed()) return 'hidden'
-  return CREDENTIALS.test(name) ? 'credential-name' : undefined
+  return CREDENTIALS.test(name.replace(OF_COPIES, '')) ? 'credential-name' : undefined
 }

@@ -23,6 +23,13 @@ export const markdownHtml = (text: string): string => {
   }
 }
 
+/** What a reader sees of such HTML, and copies from it: its characters, and the addresses of its links. */
+export const seenIn = (html: string): string => {
+  const links = [...html.matchAll(/ href="([^"]*)"/g)].map(([, href]) => `\n${href}`)
+  const text = html.replace(/<\/?(?:strong|em|del|code|a)(?: [^>]*)?>/g, '').replace(/<[^>]*>/g, '\n')
+  return [text, ...links].join('').replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code)))
+}
+
 const all = (tokens: readonly Token[] | undefined, depth: number): string =>
   (tokens ?? []).map(token => html(token, depth + 1)).join('')
 

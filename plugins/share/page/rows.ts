@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { escapedHtml } from '../../../sdk/node/pages/message-page.js'
 import type { AnsweredCard, ToolCard, ToolContent, TranscriptMessage } from '../../agent/contract.js'
 import type { ShareDetail } from '../contract.js'
-import { markdownHtml, plainHtml } from './markdown.js'
+import { markdownHtml, plainHtml, seenIn } from './markdown.js'
 import type { PictureFiles } from './picture-files.js'
 import type { Reduction } from './reduction.js'
 
@@ -23,7 +23,7 @@ export const rowHtml = async (row: TranscriptMessage, deps: RowParts): Promise<s
   const { reduction, detail } = deps
   if (row.role === 'notice') return undefined
   const said = [
-    row.text.trim() === '' ? '' : markdownHtml(reduction.text(row.text)),
+    row.text.trim() === '' ? '' : reducedHtml(row.text, reduction),
     ...(row.cards ?? []).map(card => cardHtml(card, reduction)),
   ]
   const more =
@@ -39,6 +39,14 @@ export const rowHtml = async (row: TranscriptMessage, deps: RowParts): Promise<s
   const time = row.sentAt === undefined ? '' : timeHtml(row.sentAt)
   const kind = row.role === 'user' ? 'person' : 'agent'
   return `<article class="${kind}"><p class="who">${speakerOf(row)}${time}</p>${html}</article>\n`
+}
+
+/** A text as it may leave; what only its marks kept apart is looked for again, and shows such a text without them. */
+const reducedHtml = (text: string, reduction: Reduction): string => {
+  const html = markdownHtml(reduction.text(text))
+  const seen = seenIn(html)
+  const reduced = reduction.text(seen)
+  return reduced === seen ? html : plainHtml(reduced.trim())
 }
 
 const speakerOf = ({ role, by = '', placed }: TranscriptMessage): string => {
@@ -93,7 +101,7 @@ const fileHtml = async (path: string, { pictures, reduction }: RowParts): Promis
 
 /** Plans and questions are words of the agent, answers those of a person; other cards are not shown. */
 const cardHtml = ({ card, reply }: AnsweredCard, reduction: Reduction): string => {
-  if (card.kind === 'plan') return markdownHtml(reduction.text(card.text))
+  if (card.kind === 'plan') return reducedHtml(card.text, reduction)
   if (card.kind !== 'question') return ''
   const answers = reply?.kind === 'question' ? (reply.answers ?? {}) : {}
   return card.questions

@@ -14,6 +14,9 @@ export const maskInLogs = (owner: string, values: readonly Hidden[]): void => {
   masker = new Masker([...byOwner.values()].flat())
 }
 
+/** Replaces stored values in a text by references. */
+export const withoutStoredIn = (text: string): string => masker.mask(text)
+
 /** Replaces stored values in a line of JSON by references. */
 export const withoutStored = (line: string): string => {
   // A match may span JSON syntax, so the strings and keys of the parsed value are masked instead.
