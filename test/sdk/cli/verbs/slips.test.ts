@@ -81,7 +81,7 @@ t.test('the transcript of a conversation that waits has its question, also as JS
   }
   t.match(turn.prompt, 'ask Which colour?')
   t.match(turn.text, 'so far')
-  t.match(turn.cards, exactly([{ questions: exactly([{ question: 'Which colour?' }]) }]))
+  t.match(turn.cards, exactly({ questions: exactly({ question: 'Which colour?' }) }))
   t.match(await run('answer', turn.cards[0]!.requestId, 'Red'), { code: 0 })
 })
 
@@ -108,7 +108,7 @@ t.test('a landing that finds a folder where a file is needed, or a file for a fo
     t.match(out, line, id)
   }
   const { files } = await client.call('GET /agents/{id}/conflicts', { id: 'folder' })
-  t.match(files, exactly([{ path: 'docs/a.md', inTheWay: { path: 'docs', what: 'file' } }]))
+  t.match(files, exactly({ path: 'docs/a.md', inTheWay: { path: 'docs', what: 'file' } }))
 })
 
 t.test('hints name the command by the path that was typed, and by its name if the person has it on PATH', async t => {
