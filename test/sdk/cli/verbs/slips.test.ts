@@ -124,3 +124,12 @@ t.test('hints name the command by the path that was typed, and by its name if th
   t.equal(programName({ _: '/usr/bin/env' }, '/', PROGRAM), whole, 'something else ran it')
   t.end()
 })
+
+t.test('a refusal that names a call names the verb that makes it', async t => {
+  const message = 'origin has no address: set it with POST /git/{repo}/remotes, or ask GET /no/such/call'
+  const daemon = await fakeDaemon(t, (_, response) => json(response, 422, { reason: 'unprocessable', message }))
+  const { err } = await daemon.run(['agents'])
+  t.equal(err, 'sandbox: origin has no address: set it with sandbox git set-remote, or ask GET /no/such/call\n')
+  const asJson = await daemon.run(['agents', '--json'])
+  t.match(JSON.parse(asJson.err), { message }, 'programs get the call')
+})
