@@ -11,6 +11,7 @@ import { checked, firstWord, parsed, verbFirst, wantsJson } from './arguments.js
 import { exitFor, interrupted } from './exit-codes.js'
 import { groupVerb, knownGroups } from './calls/find.js'
 import { calls } from './calls/list.js'
+import { withVerbs } from './calls/named-calls.js'
 import { candidates, type FittingWords } from './complete/complete.js'
 import { configVerb } from './verbs/config.js'
 import { completion, FILES_FIT, wordsOf } from './verbs/completion.js'
@@ -103,7 +104,10 @@ export const runProgram = async (args: readonly string[], terminal: Terminal): P
   } catch (error) {
     if (terminal.signal.aborted) return interrupted(terminal.signal.reason)
     const { code, message, reason } = exitFor(error)
-    say(terminal, wantsJson(args) ? jsonLine({ message, reason }) : `sandbox: ${asTyped(message)}\n`)
+    const said = wantsJson(args)
+      ? jsonLine({ message, reason })
+      : `sandbox: ${asTyped(await withVerbs(terminal, message))}\n`
+    say(terminal, said)
     return code
   }
 }

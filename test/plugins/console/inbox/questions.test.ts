@@ -78,7 +78,7 @@ t.test('a press on a card that has just moved below the pointer does nothing', w
   await endJourney(t, tab)
 })
 
-t.test('cancelling the turn of a question asks first', withChromium(), async t => {
+t.test('stopping the turn of a question asks first', withChromium(), async t => {
   const daemon = await daemonWith(t, CONSOLE_GROUPS)
   const { client } = daemon
   const tab = await ownerTab(await launchBrowser(t), daemon)
@@ -86,13 +86,13 @@ t.test('cancelling the turn of a question asks first', withChromium(), async t =
   await client.call('POST /agent', { conversationId: 'asks', prompt: 'ask Go on?\n| Yes: do\nsay done' })
   await goTo(page, '#/inbox')
   const dialog = page.getByRole('dialog')
-  const cancel = page.getByRole('button', { name: /^Cancel the turn/ })
+  const cancel = page.getByRole('button', { name: /^Stop the turn/ })
   await cancel.click()
   await dialog.getByRole('button', { name: 'Cancel', exact: true }).click()
   await dialog.waitFor({ state: 'hidden' })
   t.equal((await client.call('GET /agent/cards')).cards.length, 1)
   await cancel.click()
-  await dialog.getByRole('button', { name: 'Cancel the turn' }).click()
+  await dialog.getByRole('button', { name: 'Stop the turn' }).click()
   await page.getByText('Nothing waits for you').waitFor()
   await endJourney(t, tab)
 })

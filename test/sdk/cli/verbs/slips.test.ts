@@ -81,7 +81,7 @@ t.test('the transcript of a conversation that waits has its question, also as JS
   }
   t.match(turn.prompt, 'ask Which colour?')
   t.match(turn.text, 'so far')
-  t.match(turn.cards, exactly([{ questions: exactly([{ question: 'Which colour?' }]) }]))
+  t.match(turn.cards, exactly({ questions: exactly({ question: 'Which colour?' }) }))
   t.match(await run('answer', turn.cards[0]!.requestId, 'Red'), { code: 0 })
 })
 
@@ -108,7 +108,7 @@ t.test('a landing that finds a folder where a file is needed, or a file for a fo
     t.match(out, line, id)
   }
   const { files } = await client.call('GET /agents/{id}/conflicts', { id: 'folder' })
-  t.match(files, exactly([{ path: 'docs/a.md', inTheWay: { path: 'docs', what: 'file' } }]))
+  t.match(files, exactly({ path: 'docs/a.md', inTheWay: { path: 'docs', what: 'file' } }))
 })
 
 t.test('hints name the command by the path that was typed, and by its name if the person has it on PATH', async t => {
@@ -123,4 +123,13 @@ t.test('hints name the command by the path that was typed, and by its name if th
   t.equal(programName({ _: '../node_modules/.bin/sandbox' }, join(folder, 'elsewhere'), PROGRAM), 'npx sandbox')
   t.equal(programName({ _: '/usr/bin/env' }, '/', PROGRAM), whole, 'something else ran it')
   t.end()
+})
+
+t.test('a refusal that names a call names the verb that makes it', async t => {
+  const message = 'origin has no address: set it with POST /git/{repo}/remotes, or ask GET /no/such/call'
+  const daemon = await fakeDaemon(t, (_, response) => json(response, 422, { reason: 'unprocessable', message }))
+  const { err } = await daemon.run(['agents'])
+  t.equal(err, 'sandbox: origin has no address: set it with sandbox git set-remote, or ask GET /no/such/call\n')
+  const asJson = await daemon.run(['agents', '--json'])
+  t.match(JSON.parse(asJson.err), { message }, 'programs get the call')
 })

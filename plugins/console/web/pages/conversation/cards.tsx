@@ -170,9 +170,9 @@ const Questions = ({ card, action, answer }: AnswerProps<QuestionCard>) => {
         </ActionButton>
         <AskButton
           apart
-          label="Cancel the turn"
+          label="Stop the turn"
           about="that asks this"
-          title="Cancel the turn?"
+          title="Stop the turn?"
           work={() => answer({ kind: 'question', requestId, cancelled: true })}
         >
           <p>The agent gets no answer and stops. Files that it has written stay.</p>
