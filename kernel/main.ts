@@ -28,8 +28,7 @@ const run = async (): Promise<void> => {
   const root = dirname(dirname(fileURLToPath(import.meta.url)))
   assertNameable('program', root)
   const config = readConfig(process.argv.slice(2), process.env)
-  const release = holdFolder(config.data)
-  noteDataFolder(process.env, config.data)
+  const release = holdFolder(config.data, config.workspace)
   const logs = new RunLogs(join(config.data, 'logs'))
   const log = createLog(config.json, undefined, logs.keep)
   let stopping = false
@@ -74,6 +73,7 @@ const run = async (): Promise<void> => {
   if (process.env.SANDBOX_PARENT)
     setInterval(() => String(process.ppid) === process.env.SANDBOX_PARENT || void stop(), 500).unref()
   logs.watch(log)
+  noteDataFolder(process.env, config).forEach(words => log.warn(words))
   await start(config.port).catch(failed)
   logs.reportLast()
   flushCompileCache()
@@ -93,10 +93,7 @@ const announce = (
   { json, workspace }: { json: boolean; workspace: string },
   hints: readonly string[],
 ): void => {
-  if (json)
-    return void process.stdout.write(
-      `${JSON.stringify({ ready: true, url, pid: process.pid, ...(claim !== undefined && { claim }) })}\n`,
-    )
+  if (json) return void process.stdout.write(`${JSON.stringify({ ready: true, url, pid: process.pid, claim })}\n`)
   process.stdout.write(`sandbox: ready at ${url} for ${workspace}\n`)
   if (claim !== undefined)
     process.stderr.write(

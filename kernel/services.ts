@@ -155,6 +155,8 @@ export class PluginLink implements Link {
         return journals.append(journal, asked.entries, { ...(asked.flush !== undefined && { flush: asked.flush }) })
       case 'host.journal.close':
         return journals.close(journal, asked.tail)
+      case 'host.journal.interrupt':
+        return journals.interrupt(journal, asked.tail)
       case 'host.journal.read':
         return journals.read(journal, asked.after, { ...(asked.damaged !== undefined && { damaged: asked.damaged }) })
       case 'host.journal.stat':

@@ -116,11 +116,25 @@ export interface CliVerb<Call extends string = string> {
   readonly examples?: readonly string[]
 }
 
+/** What an answer with status 200 says when its call did not do what was asked for. */
+export interface CliFailure {
+  /** The field that says so; `a.b` is a field of a field, or of each entry of a list; empty: the answer itself. */
+  readonly field: string
+  /** Its values that say so; default: false, and each text, object and entry of a list. */
+  readonly is?: readonly (string | number | boolean)[]
+  /** The sentence, with fields of what holds the field and, as `of.`, of what that belongs to; default: its reason. */
+  readonly text?: string
+  /** A decision, not a fault: the sandbox said no. */
+  readonly refused?: true
+}
+
 /** The verbs of a group, beside its contract. Calls without a verb here are commands under their own name. */
 export interface CliTable<Calls = { readonly [call: string]: unknown }> {
   /** What the group's name alone does: the name of a verb that lists. */
   readonly bare: string
   readonly verbs: { readonly [name: string]: CliVerb<Extract<keyof Calls, string>> }
+  /** Calls whose answer may say that they failed; `FAILURES` in `sdk/cli/calls/failures.ts` has the fields of all. */
+  readonly failures?: { readonly [call in Extract<keyof Calls, string>]?: CliFailure | readonly CliFailure[] }
   /** Calls for programs, which help and completion leave out. */
   readonly hidden?: readonly Extract<keyof Calls, string>[]
 }

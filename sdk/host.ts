@@ -37,6 +37,8 @@ export interface Journals {
   append(journal: string, entries: readonly unknown[], options?: AppendOptions): Promise<number>
   /** Closes a journal of events; every watcher receives the tail last, as events without a position. */
   close(journal: string, tail: readonly { event: 'message' | 'done' | 'error'; data: unknown }[]): Promise<void>
+  /** Ends the streams of those who watch a journal now with events that are not stored; the journal stays open. */
+  interrupt(journal: string, tail: readonly { event: 'message' | 'done' | 'error'; data: unknown }[]): Promise<void>
   /** The complete entries after a position; drops a partly written last entry. Empty if there is no such journal. */
   read<T>(journal: string, after?: number, options?: ReadOptions): Promise<T[]>
   /** The number of entries, and whether it was closed; undefined if there is no such journal. */
@@ -270,6 +272,7 @@ export const createHost = (id: string, place: Place, link: Link): { host: Host; 
     journal: {
       append: (journal, entries, options) => ask('host.journal.append', { journal, entries, ...options }),
       close: (journal, tail) => ask('host.journal.close', { journal, tail }),
+      interrupt: (journal, tail) => ask('host.journal.interrupt', { journal, tail }),
       read: (journal, after = 0, options) => ask('host.journal.read', { journal, after, ...options }),
       stat: journal => ask('host.journal.stat', { journal }),
       rewrite: (journal, entries) => ask('host.journal.rewrite', { journal, entries }),

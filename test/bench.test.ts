@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { EVERY_CASE } from './support/lists.js'
+import { OPENCODE } from './support/peers.js'
 
 const ended = async (...args: string[]): Promise<{ code: number; out: string; errors: string }> => {
   const all = fileURLToPath(new URL('bench/all.js', import.meta.url))
@@ -31,6 +32,7 @@ const ROWS = {
   programs: /\| programs: the daemon, resident, with 2 turns in programs at once \| /,
   sessions: /\| a page of 50 sessions, each for the first time \| .* \| at most 100 ms \| (?:reached|missed) \|/,
   copies: /both sides of one file/,
+  peer: OPENCODE ? /\| peer: a turn in a private copy to one without of OpenCode \| / : /OpenCode is not installed/,
   native: /\| native: ollama, first frame later than a bare fetch \| /,
 }
 

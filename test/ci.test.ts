@@ -135,11 +135,13 @@ t.test('missing packages are installed by root, tried twice, and named to everyb
   t.notMatch(person.out, /apt-get/)
 })
 
-t.test('npm test runs every file, or those a word names, and says how long the slowest took', async t => {
-  const files = ['plugins/agents', 'plugins/agents-board', 'plugins/agent', 'attack/wall', 'bench/fixtures/one'].map(
-    name => `${name}.test.js`,
-  )
-  const tap = `import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+t.test(
+  'npm test runs the files that are not long, or those a word names, and says how long the slowest took',
+  async t => {
+    const files = [
+      ...['plugins/agents', 'plugins/agents-board', 'plugins/agent', 'attack/wall', 'bench/fixtures/one', 'museum/one'],
+    ].map(name => `${name}.test.js`)
+    const tap = `import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
     const args = process.argv.slice(2)
     const listed = file => JSON.parse(/\\[.*\\]/.exec(readFileSync(file, 'utf8'))[0])
     const together = file => (file.includes('together/') ? listed(file) : [])
@@ -158,46 +160,53 @@ t.test('npm test runs every file, or those a word names, and says how long the s
       failed ||= several.length > ended.length || [file, ...several].some(fails)
     }
     process.exit(failed ? 3 : 0)`
-  const tree: { [path: string]: string } = {
-    'test.mjs': runner,
-    'node_modules/tap/dist/esm/run.mjs': tap,
-  }
-  for (const file of files) tree[`dist/test/${file}`] = ''
-  const cwd = t.testdir()
-  for (const [path, text] of Object.entries(tree)) {
-    await mkdir(join(cwd, path, '..'), { recursive: true })
-    await writeFile(join(cwd, path), text)
-  }
-  const run = (...args: string[]) => ended(process.execPath, ['test.mjs', ...args], cwd)
-  const asked = async (...args: string[]) => JSON.parse((await run(...args)).out.split('\n')[0]!) as unknown
-  const others = ['plugins/agent', 'plugins/agents-board', 'plugins/agents'].map(name => `dist/test/${name}.test.js`)
-  t.same(await asked(), [others, 'dist/test/attack/wall.test.js'], 'several share a process, and attacks share none')
-  t.same(await asked('agents', '--jobs=1'), ['--jobs=1', others.slice(1)])
-  t.match(await run('plugins'), {
-    code: 0,
-    last: /^\d+ s; slowest: plugins\/agents 3\.0, plugins\/agents-board 2\.0, plugins\/agent 1\.0$/,
-  })
-  t.match(await run('wall'), { code: 3, last: /slowest: attack\/wall 1\.0$/ })
-  t.match(await run('nothing'), { code: 1, out: '' })
-
-  const whole = (bad: readonly string[], env = {}) =>
-    ended(process.execPath, ['test.mjs'], cwd, {
-      ...withoutReport,
-      ...env,
-      BAD: bad.map(name => `dist/test/${name}.test.js`).join(' '),
+    const tree: { [path: string]: string } = {
+      'test.mjs': runner,
+      'node_modules/tap/dist/esm/run.mjs': tap,
+    }
+    for (const file of files) tree[`dist/test/${file}`] = ''
+    const cwd = t.testdir()
+    for (const [path, text] of Object.entries(tree)) {
+      await mkdir(join(cwd, path, '..'), { recursive: true })
+      await writeFile(join(cwd, path), text)
+    }
+    const { SANDBOX_TESTS: __, ...byDefault } = withoutReport
+    const run = (...args: string[]) => ended(process.execPath, ['test.mjs', ...args], cwd, byDefault)
+    const asked = async (...args: string[]) => JSON.parse((await run(...args)).out.split('\n')[0]!) as unknown
+    const others = ['plugins/agent', 'plugins/agents-board', 'plugins/agents'].map(name => `dist/test/${name}.test.js`)
+    t.same(await asked(), [others, 'dist/test/attack/wall.test.js'], 'several share a process, and attacks share none')
+    t.match(await run(), { out: /^long files left out: 1; SANDBOX_TESTS=all runs them too$/m })
+    const everything = await ended(process.execPath, ['test.mjs'], cwd, { ...byDefault, SANDBOX_TESTS: 'all' })
+    t.match(everything.out, /museum\/one/)
+    t.notMatch(everything.out, /left out/)
+    t.match((await run('museum')).out, /museum\/one/)
+    t.same(await asked('agents', '--jobs=1'), ['--jobs=1', others.slice(1)])
+    t.match(await run('plugins'), {
+      code: 0,
+      last: /^\d+ s; slowest: plugins\/agents 3\.0, plugins\/agents-board 2\.0, plugins\/agent 1\.0$/,
     })
-  const again = /^\["--jobs=1","dist\/test\/plugins\/agent\.test\.js"\]$/m
-  await rm(join(cwd, 'dist/test/attack'), { recursive: true })
-  for (const env of [{}, { HANGS: '1' }]) {
-    const held = await whole(['plugins/agent'], env)
-    t.match(held, { code: 0, out: /^failed beside other files, and held alone: plugins\/agent$/m })
-    t.match(held.out, again)
-  }
-  await mkdir(join(cwd, 'dist/test/attack'))
-  await writeFile(join(cwd, 'dist/test/attack/wall.test.js'), '')
-  t.match(await whole([]), { code: 3, out: /^failed beside other files, and again alone: attack\/wall$/m })
-  for (const at of [1, 2, 3, 4, 5, 6]) await writeFile(join(cwd, `dist/test/many-${at}.test.js`), '')
-  const many = await whole([1, 2, 3, 4, 5, 6].map(at => `many-${at}`))
-  t.match(many, { code: 3 })
-  t.notMatch(many.out, /alone/, 'a run in which many files fail is not repeated')
-})
+    t.match(await run('wall'), { code: 3, last: /slowest: attack\/wall 1\.0$/ })
+    t.match(await run('nothing'), { code: 1, out: '' })
+
+    const whole = (bad: readonly string[], env = {}) =>
+      ended(process.execPath, ['test.mjs'], cwd, {
+        ...byDefault,
+        ...env,
+        BAD: bad.map(name => `dist/test/${name}.test.js`).join(' '),
+      })
+    const again = /^\["--jobs=1","dist\/test\/plugins\/agent\.test\.js"\]$/m
+    await rm(join(cwd, 'dist/test/attack'), { recursive: true })
+    for (const env of [{}, { HANGS: '1' }]) {
+      const held = await whole(['plugins/agent'], env)
+      t.match(held, { code: 0, out: /^failed beside other files, and held alone: plugins\/agent$/m })
+      t.match(held.out, again)
+    }
+    await mkdir(join(cwd, 'dist/test/attack'))
+    await writeFile(join(cwd, 'dist/test/attack/wall.test.js'), '')
+    t.match(await whole([]), { code: 3, out: /^failed beside other files, and again alone: attack\/wall$/m })
+    for (const at of [1, 2, 3, 4, 5, 6]) await writeFile(join(cwd, `dist/test/many-${at}.test.js`), '')
+    const many = await whole([1, 2, 3, 4, 5, 6].map(at => `many-${at}`))
+    t.match(many, { code: 3 })
+    t.notMatch(many.out, /alone/, 'a run in which many files fail is not repeated')
+  },
+)

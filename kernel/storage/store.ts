@@ -130,12 +130,12 @@ class PluginStore implements Store {
 
   #ready(): Promise<Table> {
     if (this.#table) return this.#table
-    const opened = this.#open()
-    this.#table = opened
-    opened.catch(() => {
+    // The first use of a table makes it, which a full disk prevents.
+    this.#table = this.#open().catch(error => {
       this.#table = undefined
+      throw writeFailure(error)
     })
-    return opened
+    return this.#table
   }
 
   /** Serialises the writes of a key, since the driver may reorder the statements of one connection. */

@@ -177,4 +177,22 @@ export const cli: CliTable<Api> = {
     unqueue: { call: 'DELETE /agents/{id}/queue/{messageId}', done: 'removed {messageId}: {removed.text}' },
     place: { call: 'POST /agents/{id}/place', args: ['id', 'text'], done: 'added a line to {id}' },
   },
+  failures: {
+    'POST /agents/{id}/land': {
+      field: 'landed',
+      is: [false],
+      text: '{conflicts?files differ from the workspace:nothing was written}',
+      refused: true,
+    },
+    'POST /agents/land': [
+      { field: 'results.error', text: '{id}: {error.message}' },
+      { field: 'results.result.landed', is: [false], text: '{of.id} has conflicts', refused: true },
+    ],
+    'POST /agents/{id}/sync': {
+      field: 'repos.blocked',
+      is: [true],
+      text: '{repo}: the main line changed the same lines of {paths}, so nothing was changed',
+      refused: true,
+    },
+  },
 }

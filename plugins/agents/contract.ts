@@ -59,6 +59,8 @@ export interface Agents {
   /**
    * Give both sides of one file over the same span as the diff; a missing side means added or deleted.
    *
+   * Of a file with a filter that the person's git has, such as one that is encrypted, they are what people work with.
+   *
    * - 400: the path leads out of the repository
    * - 404: no such conversation or repository, or neither side has the file
    * - 409: the branch is gone from the repository

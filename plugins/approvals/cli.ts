@@ -74,4 +74,7 @@ export const cli: CliTable<ApprovalsCalls> = {
     },
     remove: { call: 'DELETE /approvals/{id}', done: 'removed {id}', examples: ['a-1'] },
   },
+  failures: {
+    'POST /approvals/{id}/approve': { field: 'status', is: ['failed'], text: '{problem} {attempts.error}' },
+  },
 }

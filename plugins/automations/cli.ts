@@ -109,4 +109,12 @@ export const cli: CliTable<AutomationsCalls> = {
       columns: { address: 'url', token: 'token' },
     },
   },
+  failures: {
+    'POST /automations/{id}/run': { field: 'skipped', text: 'it did not run: {skipped}', refused: true },
+    'POST /automations/pending/{id}/approve': { field: 'skipped', text: 'it did not run: {skipped}', refused: true },
+    'POST /automations/{id}/fire': [
+      { field: 'skipped', text: 'it did not run: {skipped}', refused: true },
+      { field: 'step', is: ['failed', 'timeout'], text: 'the turn ended as {step}' },
+    ],
+  },
 }

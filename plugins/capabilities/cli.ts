@@ -87,4 +87,8 @@ export const cli: CliTable<Api> = {
       examples: ['https://git.example.org/team/plugins.git'],
     },
   },
+  failures: {
+    'POST /capabilities': { field: 'status.state', is: ['error'] },
+    'POST /capabilities/{id}/login/finish': { field: 'status.state', is: ['error'] },
+  },
 }

@@ -49,4 +49,8 @@ export const cli: CliTable<DisksCalls> = {
       examples: ['smb nas.example.org'],
     },
   },
+  failures: {
+    'POST /disks/probe': { field: 'auth', is: ['refused'] },
+    'POST /disks/{id}/mount': { field: 'state', is: ['failed', 'unavailable'], text: 'it is {state}' },
+  },
 }

@@ -90,4 +90,8 @@ export const cli: CliTable<EndpointCalls> = {
       examples: ['start'],
     },
   },
+  failures: {
+    'POST /endpoints': { field: 'status', is: ['error', 'refused', 'unavailable', 'unreachable'] },
+    'POST /endpoints/local-model/prefetch': { field: 'state', is: ['failed'] },
+  },
 }

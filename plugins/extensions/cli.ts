@@ -126,4 +126,9 @@ export const cli: CliTable<ExtensionsCalls> = {
       none: 'no folder holds an installed extension',
     },
   },
+  failures: {
+    'POST /extensions/install': { field: 'backend.state', is: ['error', 'incompatible'] },
+    'POST /extensions/{id}/dev': { field: 'dev.held', text: '{held}' },
+    'POST /extensions/{id}/dev/reload': { field: 'dev.held', text: '{held}' },
+  },
 }

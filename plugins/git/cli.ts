@@ -4,7 +4,7 @@ import type { GitCalls } from './contract.js'
 /** Verbs are about the repository of the workspace itself, unless --repo names another. */
 const root = () => ({ repo: 'root' })
 
-const RESULT: CliColumns = { why: 'reason', conflicts: 'conflicts', head: 'head' }
+const RESULT: CliColumns = { conflicts: 'conflicts', head: 'head' }
 
 /** The verbs of the group. */
 export const cli: CliTable<GitCalls> = {
@@ -103,7 +103,7 @@ export const cli: CliTable<GitCalls> = {
       args: ['path', 'message'],
       fill: root,
       done: '{pushed?wrote, committed and pushed:did not push} {path}',
-      columns: { branch: 'branch', why: 'reason' },
+      columns: { branch: 'branch' },
     },
     'commit-diff': {
       call: 'GET /git/{repo}/commit-diff',
@@ -372,6 +372,14 @@ export const cli: CliTable<GitCalls> = {
       rows: 'worktrees',
       columns: { folder: 'path', branch: 'branch', head: 'head' },
       none: 'no checkouts',
+    },
+  },
+  failures: {
+    'POST /git/{repo}/commit': { field: 'committed', is: [false], text: 'nothing is staged' },
+    'POST /git/{repo}/tag/delete': {
+      field: 'remote.ok',
+      is: [false],
+      text: 'the tag is removed here; at the remote it is not: {reason}',
     },
   },
 }

@@ -1,7 +1,7 @@
 import { lstat, realpath, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { readPlain } from '../../sdk/node/files/files.js'
-import { gitdirsIn } from '../../sdk/node/wall/gitdir.js'
+import { gitdirsIn } from '../../sdk/node/wall/gitdirs.js'
 import { kindOf } from '../../sdk/node/wall/sources.js'
 
 const POINTER = /^gitdir: (.+)\n$/s

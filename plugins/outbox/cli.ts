@@ -28,7 +28,12 @@ export const cli: CliTable<OutboxCalls> = {
         expect: { help: 'publish only the files that check showed' },
       },
       done: 'published {path}: {url}',
-      columns: { files: 'files', size: 'bytes', 'left out': 'blocked.path' },
+      columns: {
+        files: 'files',
+        size: 'bytes',
+        'left out': 'blocked.path',
+        copy: { field: 'path', text: { path: 'public/{path} in the workspace, which git may list as untracked' } },
+      },
       examples: ['docs/report report'],
     },
     check: {

@@ -21,4 +21,7 @@ export const cli: CliTable<PushCalls> = {
     unsubscribe: { call: 'POST /push/unsubscribe', args: ['id'], done: 'removed the device {id}' },
     test: { call: 'POST /push/test', done: 'sent a test to {delivered} devices' },
   },
+  failures: {
+    'POST /push/test': { field: 'delivered', is: [0], text: 'no device received it' },
+  },
 }

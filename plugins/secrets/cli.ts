@@ -93,4 +93,7 @@ export const cli: CliTable<SecretsCalls> = {
       examples: ['--targets services/api --keys API_TOKEN'],
     },
   },
+  failures: {
+    'POST /secrets/ci': { field: 'results.status', is: ['failed'] },
+  },
 }

@@ -48,4 +48,7 @@ export const cli: CliTable<VpnCalls> = {
       examples: ['xml=@vpn.xml'],
     },
   },
+  failures: {
+    'POST /vpn/{id}/connect': { field: 'state', is: ['failed', 'unavailable'], text: 'it is {state}' },
+  },
 }

@@ -87,4 +87,7 @@ export const cli: CliTable<WorkflowsCalls> = {
       columns: { address: 'url', token: 'token' },
     },
   },
+  failures: {
+    'POST /workflows/{id}/gate': { field: 'outcome', is: ['blocked', 'fail'] },
+  },
 }

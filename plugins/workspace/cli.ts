@@ -43,16 +43,30 @@ export const cli: CliTable<Api> = {
       examples: ['notes.md content=@notes.md'],
     },
     mkdir: { call: 'POST /workspace/dir', args: ['path'], done: 'made the folder {path}' },
-    move: { call: 'POST /workspace/move', args: ['from', 'to'], done: 'moved {from} to {to}' },
+    move: {
+      call: 'POST /workspace/move',
+      args: ['from', 'to'],
+      flags: { expect: { help: 'replace only what check showed at the new path' } },
+      done: 'moved {from} to {to}',
+    },
     copy: {
       call: 'POST /workspace/copy',
       args: ['from', 'to'],
+      flags: { expect: { help: 'replace only what check showed at the new path' } },
       done: 'copied {from} to {to}',
       columns: { files: 'files', size: 'bytes' },
+    },
+    check: {
+      call: 'DELETE /workspace/entry',
+      args: ['path'],
+      fill: () => ({ mode: 'check' }),
+      done: 'looked at {path}; nothing is deleted',
+      columns: { files: 'files', size: 'bytes', 'for --expect': { field: 'stamp', most: 64 } },
     },
     delete: {
       call: 'DELETE /workspace/entry',
       args: ['path'],
+      flags: { expect: { help: 'delete only what check showed' } },
       done: 'moved {path} into the trash; {sandbox} workspace restore {trashId} brings it back',
     },
     trash: {
@@ -194,5 +208,9 @@ export const cli: CliTable<Api> = {
       columns: { template: 'key', kind: 'kind', 'what it is': 'description' },
       none: 'no templates',
     },
+  },
+  failures: {
+    'POST /workspace/derive': { field: 'state', is: ['broken', 'undeliverable'] },
+    'POST /workspace/sync': { field: 'repos.status', is: ['diverged', 'error'], text: '{repo}: {status} {message}' },
   },
 }

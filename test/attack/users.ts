@@ -18,6 +18,10 @@ export const USERS: readonly (readonly [user: string, uid: number])[] =
       ]
     : [['an ordinary user', ME]]
 
+/** The part of a long list of cases that a user of the list above tries: each case has one of them, in turn. */
+export const shareOf = <T>(uid: number, cases: readonly T[]): readonly T[] =>
+  cases.filter((_, at) => USERS[at % USERS.length]![1] === uid)
+
 /**
  * Runs a program of attempts as a user in separate folders, and returns the JSON that it prints.
  *

@@ -14,6 +14,7 @@ const BENCHES = [
   'events',
   'spawn',
   'copies',
+  'peer',
   'roster',
   'sessions',
   'mask',

@@ -16,6 +16,7 @@ import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { inGit, spawnDaemon, type RunningDaemon } from '../support/daemon.js'
 import { framesOf, runTurn } from '../support/turns.js'
+import { makeRepository, nameOf, text } from './large-repository.js'
 import { asked, inTurns, median, ms, print, quick, timed, verdict } from './measure.js'
 
 const SIZES = asked.length > 0 ? asked.map(Number) : quick ? [300] : [6_700, 50_000]
@@ -25,8 +26,6 @@ const TARGETS: { readonly [files: number]: readonly [visible: number, discard: n
   50_000: [100, 20],
 }
 const ROUNDS = quick ? 1 : 5
-const FILES_A_FOLDER = 12
-const DEPENDENCIES = 200
 
 const top = realpathSync(mkdtempSync(join(tmpdir(), 'bench-copies-')))
 const endings: (() => unknown)[] = []
@@ -43,30 +42,6 @@ const wanted = (
 ): void => {
   row(what, times, against)
   if (most !== undefined) verdict(`copies: ${what}, ${files} files`, median(times), { most, as: ms })
-}
-
-const text = (seed: number): string => `export const value${seed} = ${seed}\n`.repeat(60)
-const nameOf = (file: number): string => {
-  const folder = Math.floor(file / FILES_A_FOLDER)
-  return `packages/p${folder % 40}/src/s${Math.floor(folder / 40) % 20}/f${Math.floor(folder / 800)}/file-${file}.ts`
-}
-
-/** Makes a repository with this number of files, and a folder of dependencies that git ignores. */
-const makeRepository = (workspace: string, files: number): void => {
-  mkdirSync(workspace, { recursive: true })
-  inGit(workspace, 'init', '-q', '-b', 'main')
-  const file = (name: string, body: string) => `M 100644 inline ${name}\ndata ${body.length}\n${body}\n`
-  const stream = [
-    'commit refs/heads/main\ncommitter Ada <ada@example.org> 1700000000 +0000\ndata 5\nfirst\n',
-    file('.gitignore', 'node_modules/\n'),
-  ]
-  for (let seed = 0; seed < files - 1; seed++) stream.push(file(nameOf(seed), text(seed)))
-  execFileSync('git', ['fast-import', '--quiet'], { cwd: workspace, input: stream.join(''), maxBuffer: 1 << 30 })
-  inGit(workspace, 'reset', '-q', '--hard')
-  for (let seed = 0; seed < DEPENDENCIES; seed++) {
-    mkdirSync(join(workspace, `node_modules/dep-${seed}/lib`), { recursive: true })
-    writeFileSync(join(workspace, `node_modules/dep-${seed}/lib/index.js`), text(seed))
-  }
 }
 
 /** The times of git itself for the same. */

@@ -45,7 +45,7 @@ t.test('a data folder of a newer program is refused, and one of before is taken 
   t.equal(await first.terminate(), 0)
   const note = join(data, 'format.json')
   const written = readFileSync(note, 'utf8')
-  t.same(JSON.parse(written), { format: 1, version: packageVersion(root) })
+  t.same(JSON.parse(written), { format: 1, version: packageVersion(root), workspace })
 
   const newer = JSON.stringify({ format: 2, version: '9.1.0' })
   writeFileSync(note, newer)
@@ -61,6 +61,20 @@ t.test('a data folder of a newer program is refused, and one of before is taken 
     t.equal(await next.terminate(), 0)
     t.equal(readFileSync(note, 'utf8'), written)
   }
+})
+
+t.test('another data folder that has conversations of the workspace is named at the start', async t => {
+  const { workspace, data } = folders(t)
+  const env = { XDG_STATE_HOME: folderOf(t) }
+  const first = await spawnDaemon(t, { workspace, data, env })
+  t.notMatch(first.stderr(), /of this workspace too/)
+  const second = await spawnDaemon(t, { workspace, data: `${data}-two`, env })
+  t.equal(await second.terminate(), 0)
+  t.ok(second.stderr().includes(`the data folder ${data} is of this workspace too`))
+  t.equal(await first.terminate(), 0)
+  makeWorkspace(`${workspace}-two`)
+  const elsewhere = await spawnDaemon(t, { workspace: `${workspace}-two`, data: `${data}-three`, env })
+  t.notMatch(elsewhere.stderr(), /of this workspace too/)
 })
 
 t.test('a killed daemon leaves nothing that prevents the next start', async t => {

@@ -28,8 +28,8 @@ const NEW = 'made/néw file.txt'
 type Files = { [path: string]: string }
 
 /** The files that the work of the journey leaves of these. */
-const worked = (files: Files): Files => {
-  const after = { ...files, [latin(NEW)]: '- new\n' }
+const worked = (files: Files, { ignores }: Exhibit): Files => {
+  const after = { ...files, ...(!ignores && { [latin(NEW)]: '- new\n' }) }
   if (files['a.txt']) after['a.txt'] = files['a.txt'].replace('two', 'two changed')
   if (files['b.txt']) after['made/b.txt'] = files['b.txt']
   for (const path of ['b.txt', 'c.txt']) delete after[path]
@@ -112,27 +112,27 @@ const diffOf = async (
   }
 }
 
-const expectedDiff = (files: Files): string[] =>
+const expectedDiff = (files: Files, { ignores }: Exhibit): string[] =>
   [
-    `added ${NEW}`,
+    ...(ignores ? [] : [`added ${NEW}`]),
     ...(files['a.txt'] ? ['modified a.txt'] : []),
     ...(files['b.txt'] ? ['deleted c.txt', 'renamed b.txt -> made/b.txt'] : []),
   ].sort()
 
 /** A new file has the line ends that its attributes give it. */
-const inOwnLineEnds = (files: Files): Files => ({
-  ...files,
-  [latin(NEW)]: files[latin(NEW)]?.replaceAll('\r', '') ?? '',
-})
+const inOwnLineEnds = (files: Files): Files => {
+  const text = files[latin(NEW)]
+  return text === undefined ? files : { ...files, [latin(NEW)]: text.replaceAll('\r', '') }
+}
 
 /** Whether the files are these and what else should land. */
-const landedFiles = ({ exhibit: { also }, person }: Visit, before: Files): string[] => {
+const landedFiles = ({ exhibit, person }: Visit, before: Files): string[] => {
+  const { also } = exhibit
   const now = inOwnLineEnds(filesOf(workspaceOf(person)))
-  const expected = worked(before)
+  const expected = worked(before, exhibit)
   const { appends } = also ?? {}
   for (const [path, text] of Object.entries(before)) {
-    if (appends !== undefined && path.startsWith(appends))
-      expected[path] = `${text}more${text.endsWith('\r\n') ? '\r\n' : '\n'}`
+    if (appends?.test(path)) expected[path] = `${text}more${text.endsWith('\r\n') ? '\r\n' : '\n'}`
   }
   const own = Object.entries(also?.lands ?? {}).flatMap(([path, text]) => {
     const found = now[latin(path)]?.slice(2)
@@ -182,30 +182,40 @@ export const journey = async (client: Client, person: Person, exhibit: Exhibit):
   return visit.faults
 }
 
-/** The files that git calls changed, as the daemon shows them. */
-const opens = async ({ client, person }: Visit): Promise<string[]> => {
+/** The files that git calls changed, as the daemon shows them; those of nested repositories are in these. */
+const opens = async ({ client, person, exhibit: { lacks } }: Visit): Promise<string[]> => {
   const { files } = await client.call('GET /git/{repo}/status', { repo: 'root' })
-  const asked = 'git -c status.renames=false status --porcelain=v1 -z --untracked-files=all | tr "\\0" "\\n" | cut -c4-'
+  const without = lacks === undefined ? '' : `-c filter.${lacks}.required=false`
+  const asked =
+    `git -c status.renames=false ${without} status --porcelain=v1 -z --untracked-files=all 2>/dev/null `
+    + '| tr "\\0" "\\n" | cut -c4-'
   const { text } = await as(person, asked, workspaceOf(person))
-  const expected = text.split('\n').filter(line => line !== '')
+  const lines = text.split('\n').filter(line => line !== '')
+  const expected = lines.filter(line => !line.endsWith('/'))
+  const nested = lines.filter(line => line.endsWith('/')).map(line => line.slice(0, -1))
+  const { repos } = await client.call('GET /git/changes', {})
+  const alone = nested.filter(path => !repos.some(({ repo }) => latin(repo) === path))
+  if (alone.length > 0) return [`${alone.join(', ')} is no repository of the workspace`]
   return differences({ files: expected.sort().join('\n') }, { files: files.map(latin).sort().join('\n') })
 }
 
 const shows = async (visit: Visit, { files }: Before): Promise<string[]> => {
   const { paths } = await diffOf(visit, 'one')
-  const expected = expectedDiff(files)
+  const expected = expectedDiff(files, visit.exhibit)
   const more = visit.exhibit.also ? paths.filter(path => expected.includes(path)) : paths
   return differences({ diff: expected.join('\n') }, { diff: more.join('\n') })
 }
 
 /** Both sides of each changed file. */
-const reviews = async ({ client, person }: Visit, { files }: Before): Promise<string[]> => {
+const reviews = async ({ client, person, exhibit }: Visit, { files }: Before): Promise<string[]> => {
   const side = (path: string) => client.call('GET /agents/{id}/{repo}/file-diff', { id: 'one', repo: 'root', path })
+  if (exhibit.ignores) return refused(/^not-found, /, side(NEW))
   const made = await side(NEW)
   const faults = made.after === 'new\n' && made.before === undefined ? [] : [`${NEW} shows ${JSON.stringify(made)}`]
   if (!files['a.txt']) return faults
   const { before = '', after } = await side('a.txt')
-  const main = (await as(person, 'git --no-replace-objects cat-file blob HEAD:a.txt', workspaceOf(person))).text
+  const how = exhibit.shows ? '--filters' : 'blob'
+  const main = (await as(person, `git --no-replace-objects cat-file ${how} HEAD:a.txt`, workspaceOf(person))).text
   if (before === '' || after === before) faults.push('a.txt shows no change')
   if (Buffer.from(before).toString('latin1') !== main) faults.push(`a.txt was ${JSON.stringify(before.slice(0, 80))}`)
   return faults
@@ -252,11 +262,14 @@ const lands = async (visit: Visit, before: Before): Promise<string[]> => {
 
 /** Goes back to the point before the landing, and lands again. */
 const restores = async (visit: Visit, before: Before, point: string): Promise<string[]> => {
-  const { client } = visit
+  const { client, exhibit } = visit
   const { failed, point: after } = await client.call('POST /history/restore', { id: point })
+  const restored = filesOf(workspaceOf(visit.person))
+  // No point has ignored files, so none is removed.
+  if (exhibit.ignores) delete restored['made/b.txt']
   const faults = [
     ...failed.map(({ path, message }) => `${path ?? 'all'}: ${message}`),
-    ...differences(before.files, filesOf(workspaceOf(visit.person))),
+    ...differences(before.files, restored),
   ]
   await client.call('POST /history/restore', { id: after })
   return [...faults, ...landedFiles(visit, before.files).map(fault => `back again: ${fault}`)]
@@ -267,12 +280,13 @@ const undoes = async (visit: Visit): Promise<string[]> => {
   const { client, person, exhibit } = visit
   const head = async () => (await as(person, 'git rev-parse HEAD', workspaceOf(person))).text.trim()
   const was = await head()
-  const commit = client.call('POST /git/{repo}/commit', { repo: 'root', message: 'Take it', paths: [NEW] })
+  const path = exhibit.ignores ? 'a.txt' : NEW
+  const commit = client.call('POST /git/{repo}/commit', { repo: 'root', message: 'Take it', paths: [path] })
   if (exhibit.commits) return refused(exhibit.commits, commit)
   const { committed } = await commit
   if (!committed || (await head()) === was) return ['nothing was committed']
   const named = (await as(person, 'git diff-tree -r --root --name-only -z HEAD~1 HEAD', workspaceOf(person))).text
-  if (!named.split('\0').includes(latin(NEW))) return [`committed ${named}`]
+  if (!named.split('\0').includes(latin(path))) return [`committed ${named}`]
   const { action, none } = await client.call('GET /git/{repo}/undo', { repo: 'root' })
   if (!action) {
     await as(person, 'git reset -q --soft HEAD~1', workspaceOf(person))

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, chownSync, mkdirSync } from 'node:fs'
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { ownProgram } from '../../sdk/node/programs/own-programs.js'
@@ -57,7 +57,7 @@ t.setTimeout(1_800_000)
 const ONLY = process.env['SANDBOX_MUSEUM']
 
 const isShown = ({ name }: Exhibit, at: number): boolean =>
-  ONLY === undefined ? EVERY_CASE || at % 3 === 0 : name.includes(ONLY)
+  ONLY === undefined ? EVERY_CASE || at % 3 === 0 : ONLY.split('|').some(words => name.includes(words))
 
 for (const [at, exhibit] of EXHIBITS.entries()) {
   if (!isShown(exhibit, at)) continue
@@ -67,9 +67,12 @@ for (const [at, exhibit] of EXHIBITS.entries()) {
     if (lacks) return t.pass(`skipped: ${lacks}`)
     const person = await made(t, exhibit, uid)
     const workspace = workspaceOf(person)
+    const config = join(person.base, 'deployment.json')
+    writeFileSync(config, JSON.stringify({ wall: { read: exhibit.reads ? [join(person.base, 'b')] : [] } }))
     const { client } = await spawnDaemon(t, {
       workspace,
       data: join(person.base, 'data'),
+      args: ['--config', config],
       env: {
         GIT_CEILING_DIRECTORIES: person.base,
         HOME: join(person.base, 'home'),
@@ -78,17 +81,6 @@ for (const [at, exhibit] of EXHIBITS.entries()) {
       },
       ...(person.user !== undefined && { user: person.user }),
     })
-    const found = await journey(client, person, exhibit)
-    const known = exhibit.known ?? []
-    t.strictSame(
-      found.filter(fault => !known.some(sentence => sentence.test(fault))),
-      [],
-      'nothing else fails',
-    )
-    for (const sentence of known)
-      t.ok(
-        found.some(fault => sentence.test(fault)),
-        `known, and to be struck from the table when it is mended: ${sentence}`,
-      )
+    t.strictSame(await journey(client, person, exhibit), [], 'nothing fails')
   })
 }

@@ -11,6 +11,7 @@ export const journalsIn = (t: Test): Journals => {
   return {
     append: (name, entries, options) => store.append(`agent/${name}`, entries, options),
     close: (name, tail) => store.close(`agent/${name}`, tail),
+    interrupt: (name, tail) => store.interrupt(`agent/${name}`, tail),
     read: (name, after, options) => store.read(`agent/${name}`, after, options),
     stat: name => store.stat(`agent/${name}`),
     rewrite: (name, entries) => store.rewrite(`agent/${name}`, entries),

@@ -251,7 +251,10 @@ export class SignIns {
       () => {
         const now = this.#deps.attempts.get(handshake)
         if (now?.state !== 'waiting') return
-        const next = now.expiresAt <= Date.now() ? this.#end(now, 'expired') : this.#poll(now)
+        const isOver = now.expiresAt <= Date.now()
+        // A timer may come a millisecond early.
+        if (!isOver && flow !== 'device') return this.#await(now)
+        const next = isOver ? this.#end(now, 'expired') : this.#poll(now)
         next.catch(error => this.#deps.log.warn('waiting for a sign-in failed', { error: String(error) }))
       },
       Math.max(0, wait),

@@ -33,6 +33,18 @@ export const pointedFolders = async (tree: Tree, gitdir: string): Promise<string
   return [...new Set(paths)].filter(path => !tree.foreign.some(each => contains(each, path)))
 }
 
+/** The submodules of which a branch has moved the pointers since it began. */
+export const movedPointers = async (tree: Tree, gitdir: string, base: string, tip: string): Promise<string[]> => {
+  if (base === tip || !(await mayPoint(gitdir).catch(() => true))) return []
+  const args = ['diff-tree', '-r', '-z', '--no-renames', '--ignore-submodules=none', base, tip]
+  const fields = (await inTree(tree, args, { ok: [0, 128] })).text.split('\0')
+  return fields.flatMap((field, at) => (/^:160000 160000 /.test(field) ? [fields[at + 1] ?? ''] : []))
+}
+
+/** Whether a tree has a pointer to another repository at a path. */
+export const isPointed = async (tree: Tree, path: string): Promise<boolean> =>
+  (await inTree(tree, ['ls-files', '-s', '-z', '--', `:(top,literal)${path}`])).text.startsWith('160000 ')
+
 /** The files at or below these paths of a tree in the folder of its copy, about the first 100; not those of git. */
 export const filesAt = async (
   dir: string,

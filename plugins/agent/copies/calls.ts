@@ -27,7 +27,7 @@ export const copyCalls = (
     const { branch, repos } = conversations.get(id)
     if (!branch) return { tips: [], repos: [] }
     const all = await copies.commitRest(id, repos)
-    const tips = all.map(({ apart: _, ...tip }) => tip)
+    const tips = all.map(({ apart: _, ignored: __, detached: ___, pointers: ____, ...tip }) => tip)
     return { tips, repos: await copies.resolve(id, conversations.get(id).repos), branch }
   },
   'checkouts.sync': async ({ id }) => {

@@ -1,13 +1,13 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, readdir } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { refuse, type Log, ignored } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { isTemporary, sweepOld, sweepTemporary } from '../../../sdk/node/files/files.js'
-import { everyGitdir } from '../../../sdk/node/wall/gitdir.js'
+import { everyGitdir } from '../../../sdk/node/wall/gitdirs.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { CheckoutRepo, CopyRepo, CopyStart, TreeContent } from '../contract.js'
 import { dependenciesOf, mountable, share } from './dependencies.js'
-import { filesAt } from './apart.js'
+import { filesAt, isPointed } from './apart.js'
 import { RepositoryScan } from '../../../sdk/node/repositories/repository-scan.js'
 import { freeBranch } from './branch-name.js'
 import { Branches } from './branches.js'
@@ -146,7 +146,7 @@ export class Copies {
    * Commits uncommitted work and rebases the branch onto the main line; a repository with conflicts stays unchanged.
    */
   async sync(id: string, repos: readonly CopyRepo[]): Promise<SyncedCopy> {
-    return this.#locked(id, () => this.#work.sync(id, repos))
+    return this.#locked(id, async () => this.#withAdded(id, await this.#work.sync(id, repos)))
   }
 
   /**
@@ -426,6 +426,40 @@ export class Copies {
     await this.#branches.begin(id, await branchHeads(made, id), branch)
     await this.#store.finish(id, made)
     return { repos, branch, unfiltered: unfilteredIn(made) }
+  }
+
+  /** Adds the submodules that the main line has added since the copy was made. */
+  async #withAdded(id: string, synced: SyncedCopy): Promise<SyncedCopy> {
+    const made = await this.#work.need(id)
+    const trees = made.repos.map(({ repo }) => join(this.dir(id), pathOf(repo)))
+    if (!(await Promise.all(trees.map(tree => exists(join(tree, '.gitmodules'))))).some(Boolean)) return synced
+    const added: CopyRepo[] = []
+    for (const source of (await this.#scan.now()).repositories) {
+      if (made.repos.some(({ repo }) => repo === source.repo) || !(await this.#isPlaced(id, made, source))) continue
+      const { repo, common, head, module } = source
+      const branch = branchIn(id, made)
+      // A branch of somebody else with this name is left alone, and so is the submodule.
+      if ((await branchTip(common, branch)) && (await this.#branches.own(id, repo)).length === 0) continue
+      await this.#branches.begin(id, [{ repo, head }], branch)
+      // Until the record names the new tree, a crash leaves no whole copy.
+      await this.#store.unfinish(id)
+      await this.#store.add(made, id, source, { name: branch, own: await this.#branches.own(id, repo) })
+      await this.#store.finish(id, made)
+      added.push({ repo, base: head, ...(module !== undefined && { module }) })
+    }
+    if (added.length === 0) return synced
+    const { checkpoint: _, ...rest } = synced
+    return { ...rest, repos: [...synced.repos, ...added] }
+  }
+
+  /** Whether a copy has an empty folder for a submodule, and a pointer to it. */
+  async #isPlaced(id: string, made: CopyRecord, { repo }: MainRepository): Promise<boolean> {
+    const [parent] = made.repos
+      .filter(each => below(each.repo, repo) !== undefined)
+      .sort((one, other) => pathOf(other.repo).length - pathOf(one.repo).length)
+    const names = await readdir(join(this.dir(id), repo)).catch(() => undefined)
+    if (!parent || names?.length !== 0) return false
+    return isPointed(this.#store.tree(id, made, parent.repo), below(parent.repo, repo)!)
   }
 
   /** Removes whatever is in the place of a copy. */

@@ -6,7 +6,7 @@ import { writeAtomic } from '../../../sdk/node/files/files.js'
 import { git, GitFailure } from '../../../sdk/node/programs/git.js'
 import { tooLarge } from '../../../sdk/node/files/large-files.js'
 import type { CheckoutSync, CopyRepo, LargeFile } from '../contract.js'
-import { pointedFolders } from './apart.js'
+import { movedPointers, pointedFolders } from './apart.js'
 import type { Branches } from './branches.js'
 import { branchIn, keeping, type CopyRecord, type CopyStore } from './copy-store.js'
 import { isEarlierCopy, renewEarlierCopy } from './earlier.js'
@@ -16,7 +16,17 @@ import { type MainRepository } from '../../../sdk/node/repositories/main-reposit
 import { exists, isWhole, workBegins, type TreeEntry } from './repositories.js'
 import type { RepositoryScan } from '../../../sdk/node/repositories/repository-scan.js'
 import { checkpointOf, type SyncedCopy, type Tip } from './states.js'
-import { commitTree, dropLocks, dropRebase, inTree, rebaseTree, resetTree, treeStatus, type Tree } from './tree.js'
+import {
+  attachHead,
+  commitTree,
+  dropLocks,
+  dropRebase,
+  inTree,
+  rebaseTree,
+  resetTree,
+  treeStatus,
+  type Tree,
+} from './tree.js'
 
 /** The dependencies of working in copies. */
 export interface CopyWorkDeps {
@@ -101,11 +111,19 @@ export class CopyWork {
   async commitRest(id: string, repos: readonly CopyRepo[], message: string = MESSAGE): Promise<Tip[]> {
     const made = await this.#usable(id)
     const tips: Tip[] = []
-    for (const { repo } of repos.filter(standsIn(made))) {
-      const { tip, large, left, out } = await this.#commit(id, made, repo, message)
+    for (const { repo, base } of repos.filter(standsIn(made))) {
+      const { tip, large, left, ignored, attached, out } = await this.#commit(id, made, repo, message)
       const { gitdir } = made.repos.find(standsFor({ repo }))!
-      const apart = [...left, ...(await pointedFolders(this.#deps.store.tree(id, made, repo), gitdir))]
-      const facts = { ...(out !== undefined && { out }), ...(apart.length > 0 && { apart }) }
+      const tree = this.#deps.store.tree(id, made, repo)
+      const apart = [...left, ...(await pointedFolders(tree, gitdir))]
+      const pointers = await movedPointers(tree, gitdir, base, tip)
+      const facts = {
+        ...(!attached && { detached: true as const }),
+        ...(pointers.length > 0 && { pointers }),
+        ...(out !== undefined && { out }),
+        ...(apart.length > 0 && { apart }),
+        ...(ignored.length > 0 && { ignored: [...ignored] }),
+      }
       tips.push({ ...tipOf(repo, tip, large), ...facts })
     }
     return tips
@@ -187,6 +205,7 @@ export class CopyWork {
     const tree = this.#deps.store.tree(id, made, repo)
     const { gitdir } = made.repos.find(each => each.repo === repo)!
     try {
+      if (repo !== 'root') await attachHead(tree, gitdir)
       const standing = await commitTree(tree, gitdir, message)
       return { ...standing, out: await this.#take(id, made, repo) }
     } catch (error) {
@@ -194,7 +213,7 @@ export class CopyWork {
       const tip = ownTip(gitdir, tree.branch)
       const out = await this.#take(id, made, repo)
       if (tip === undefined || out === undefined) throw error
-      return { tip, large: [], left: [], attached: true, clean: false, out }
+      return { tip, large: [], left: [], ignored: [], attached: true, clean: false, out }
     }
   }
 

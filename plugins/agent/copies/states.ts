@@ -21,6 +21,12 @@ export interface Tip {
   readonly out?: string
   /** Paths whose files are not committed: git cannot add them, or they are of a repository that is not in the copy. */
   readonly apart?: string[]
+  /** It is not on its branch, which therefore lacks work. */
+  readonly detached?: true
+  /** Submodules to other commits of which its branch points since it began. */
+  readonly pointers?: string[]
+  /** Files that git ignores, which are not committed; without those in ignored folders. */
+  readonly ignored?: string[]
 }
 
 /** A state of a copy that can be restored. */

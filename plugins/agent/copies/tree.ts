@@ -37,6 +37,8 @@ export interface TreeStatus {
   readonly left: readonly string[]
   /** Other changes are uncommitted. */
   readonly rest: boolean
+  /** Files that git ignores, without those below an ignored folder; only where a tree is committed. */
+  readonly ignored: readonly string[]
 }
 
 /** The author of the sandbox's commits. */
@@ -72,6 +74,9 @@ const wallOfGit = ({ wall }: Tree): Tree['wall'] => {
   const startsNone = settings.every(text => text !== undefined && !NAMES_PROGRAM.test(text))
   return { ...(startsNone ? { ...others, offline: true } : wall), ownSandbox: true }
 }
+
+/** The folders in a git dir of a rebase that has begun. */
+const REBASES = ['rebase-merge', 'rebase-apply']
 
 /** Runs git in a tree, behind its wall. */
 export const inTree = (
@@ -122,9 +127,13 @@ const withoutCommit = async (tree: Tree, changes: readonly StatusLine[]): Promis
   return found
 }
 
+/** How a status is read: `ignored` also lists what git ignores, but not what is below an ignored folder. */
+type StatusHow = Pick<GitOptions, 'priority'> & { readonly ignored?: true }
+
 /** The lines of git's status of a tree, or of what is at or below a path of it. */
-const statusOf = async (tree: Tree, path = '', how: Pick<GitOptions, 'priority'> = {}): Promise<StatusLine[]> => {
-  const { stdout } = await inTree(tree, path === '' ? STATUS : [...STATUS, '--', `:(top,literal)${path}`], how)
+const statusOf = async (tree: Tree, path = '', { ignored, ...how }: StatusHow = {}): Promise<StatusLine[]> => {
+  const args = ignored ? [...STATUS, '--ignored=matching'] : STATUS
+  const { stdout } = await inTree(tree, path === '' ? args : [...args, '--', `:(top,literal)${path}`], how)
   return stdout
     .toString('latin1')
     .split('\0')
@@ -163,11 +172,15 @@ interface TreeChanges {
   /** The changes to commit: those that git deletes, and all others. */
   readonly gone: readonly string[]
   readonly changed: readonly string[]
+  /** The ignored files that may be the new names of those that are gone. */
+  readonly ignored: readonly string[]
 }
 
-const readChanges = async (tree: Tree, how: Pick<GitOptions, 'priority'> = {}): Promise<TreeChanges> => {
+const readChanges = async (tree: Tree, how: StatusHow = {}): Promise<TreeChanges> => {
   const lines = await statusOf(tree, '', how)
-  const changes = lines.filter(({ line }) => !line.startsWith('# '))
+  const isIgnored = ({ line }: StatusLine) => line.startsWith('! ')
+  const changes = lines.filter(each => !each.line.startsWith('# ') && !isIgnored(each))
+  const ignored = lines.filter(each => isIgnored(each) && !each.line.endsWith('/') && !isForeign(tree, each.path))
   const paths = changes.map(({ path }) => path)
   const untracked = new Set(changes.filter(({ line }) => line.startsWith('? ')).map(({ path }) => path))
   const unborn = new Set(await withoutCommit(tree, changes))
@@ -196,11 +209,13 @@ const readChanges = async (tree: Tree, how: Pick<GitOptions, 'priority'> = {}): 
         ...(!untracked.has(path) && { tracked: true as const }),
       })),
       rest: work.length > large.size,
+      ignored: ignored.map(({ path }) => path),
       left: paths.filter(path => isRefused(path) || unborn.has(path) || others.has(path)),
       foreign: paths.some(path => isForeign(tree, path) || tree.foreign.some(each => contains(path, each))),
     },
     gone: small.filter(isGone).map(({ name }) => name),
     changed: small.filter(line => !isGone(line)).map(({ name }) => name),
+    ignored: ignored.map(({ name }) => name),
   }
 }
 
@@ -210,9 +225,8 @@ export const treeStatus = async (tree: Tree): Promise<TreeStatus> => (await read
 /** Somebody waits for the end of a turn. */
 const AT_ONCE = { priority: 'own' } as const
 
-/** Puts the changes that git's status named into the index, and reads no other file. */
-const stage = async (tree: Tree, { status, gone, changed }: TreeChanges): Promise<void> => {
-  const zero = '0'.repeat(status.tip.length)
+/** Removes and adds files of the index; names are bytes as Latin-1. */
+const updateIndex = async (tree: Tree, zero: string, gone: readonly string[], changed: readonly string[]) => {
   // Removed first: a folder may have become a file or a link.
   for (const [how, lines] of [
     [['--index-info'], gone.map(name => `0 ${zero}\t${name}`)],
@@ -223,6 +237,47 @@ const stage = async (tree: Tree, { status, gone, changed }: TreeChanges): Promis
   }
 }
 
+/** Of more ignored files none is searched for. */
+const MOST_IGNORED = 1000
+
+/**
+ * Puts the changes that git's status named into the index, and reads no other file but ignored ones, of which those
+ * stay that git takes for the new names of files that are gone: a file that is tracked is work under every name.
+ *
+ * Returns the ignored files that were added.
+ */
+const stage = async (tree: Tree, { status, gone, changed, ignored }: TreeChanges): Promise<string[]> => {
+  const zero = '0'.repeat(status.tip.length)
+  const asked = gone.length > 0 && ignored.length <= MOST_IGNORED ? await smallOf(tree, ignored) : []
+  await updateIndex(tree, zero, gone, [...changed, ...asked])
+  if (asked.length === 0) return []
+  const { stdout } = await inTree(tree, [
+    'diff-index',
+    '--cached',
+    '-M',
+    '--diff-filter=R',
+    '--name-only',
+    '-z',
+    'HEAD',
+  ])
+  const renamed = new Set(stdout.toString('latin1').split('\0'))
+  const others = asked.filter(name => !renamed.has(name))
+  await updateIndex(tree, zero, others, [])
+  return asked.filter(name => renamed.has(name)).map(decoded)
+}
+
+/** How many bytes of ignored files are read. */
+const MOST_BYTES = 256 * 1024 * 1024
+
+/** The files of a tree that fit into the bytes that are read, smallest first. */
+const smallOf = async (tree: Tree, names: readonly string[]): Promise<string[]> => {
+  const paths = new Map(names.map(name => [decoded(name), name]))
+  const dir = join(tree.wall.copy?.dir ?? tree.workspace, pathOf(tree.repo))
+  const files = [...(await largeFiles(dir, [...paths.keys()], -1))].sort(([, one], [, other]) => one.size - other.size)
+  let left = MOST_BYTES
+  return files.flatMap(([path, { size }]) => ((left -= size) < 0 ? [] : [paths.get(path)!]))
+}
+
 /**
  * Commits uncommitted work except files that are too large, and returns the status before, at the commit that is now
  * the newest; does nothing if the tree is not on its branch.
@@ -230,15 +285,37 @@ const stage = async (tree: Tree, { status, gone, changed }: TreeChanges): Promis
  * @param gitdir The tree's own git dir.
  */
 export const commitTree = async (tree: Tree, gitdir: string, message: string): Promise<TreeStatus> => {
-  const before = await readChanges(tree, AT_ONCE)
+  const before = await readChanges(tree, { ...AT_ONCE, ignored: true })
   const { status } = before
   if (!status.rest || !status.attached) return status
-  await stage(tree, before)
+  const taken = new Set(await stage(tree, before))
   // Unstages foreign paths, which the agent may have staged.
   if (status.foreign) await inTree(tree, ['reset', '-q', '--', ...tree.foreign.map(path => `:(top,literal)${path}`)])
   // Exit code 1 means that only foreign paths had changed.
   await inTree(tree, ['commit', '-q', '--no-verify', '-F', '-'], { input: message, ok: [0, 1], ...AT_ONCE })
-  return { ...status, tip: ownTip(gitdir, tree.branch) ?? status.tip, rest: false, clean: status.large.length === 0 }
+  const tip = ownTip(gitdir, tree.branch) ?? status.tip
+  const ignored = status.ignored.filter(path => !taken.has(path))
+  return { ...status, tip, rest: false, clean: status.large.length === 0, ignored }
+}
+
+const COMMIT = /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/
+
+/**
+ * Puts the branch of a tree on the commit that is checked out without a branch, as in submodules that are moved; does
+ * nothing if that would take commits from the branch.
+ *
+ * @param gitdir The tree's own git dir.
+ */
+export const attachHead = async (tree: Tree, gitdir: string): Promise<void> => {
+  const head = readPlain(join(gitdir, 'HEAD'))?.trim() ?? ''
+  const tip = ownTip(gitdir, tree.branch)
+  if (!COMMIT.test(head) || tip === undefined) return
+  const names = await readdir(gitdir)
+  if (REBASES.some(name => names.includes(name))) return
+  if ((await inTree(tree, ['merge-base', '--is-ancestor', tip, head], { ok: [0, 1, 128] })).code !== 0) return
+  const branch = `refs/heads/${tree.branch}`
+  await inTree(tree, ['update-ref', '-m', 'checkout: moved to a commit', branch, head, tip])
+  await inTree(tree, ['symbolic-ref', 'HEAD', branch])
 }
 
 /** Rebases the commits from `base` to `tip` onto `onto`; on a conflict undoes it and returns the conflicting paths. */
@@ -302,9 +379,7 @@ export const resetTree = async (tree: Tree, commit: string): Promise<void> => {
 
 /** Deletes the state of an interrupted rebase: git can neither continue nor abort one that had only begun. */
 export const dropRebase = async (gitdir: string): Promise<void> => {
-  await Promise.all(
-    ['rebase-merge', 'rebase-apply'].map(name => rm(join(gitdir, name), { force: true, recursive: true })),
-  )
+  await Promise.all(REBASES.map(name => rm(join(gitdir, name), { force: true, recursive: true })))
 }
 
 /** Removes the locks of a killed git; only while nothing else works in the copy. */

@@ -16,7 +16,7 @@ export const closeRun = (turn: Turn, end: RunEnd): void => {
 export const writtenDown = async ({ log }: Turn): Promise<void> => {
   log.retry()
   await log.settled()
-  if (log.broken) throw new Error('the frames of the run cannot be written')
+  if (log.broken) throw new Error('the frames of the run cannot be written', { cause: log.failure })
 }
 
 /** Records in its conversation how a turn ended and what it cost; can be repeated. */

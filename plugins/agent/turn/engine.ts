@@ -1,5 +1,7 @@
 import { Refusal, ignored } from '../../../sdk/index.js'
+import type { RefusalBody } from '../../../sdk/refusal.js'
 import { GitFailure } from '../../../sdk/node/programs/git.js'
+import { isFull } from '../../../sdk/node/files/disk.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { Conversation, ConversationState, TurnInput } from '../contract.js'
 import { framesOf } from './frames/frame-log.js'
@@ -21,6 +23,11 @@ const BUDGET = 'budget' as const
 const PATIENCE_MS = 10_000
 const HOLD_MS = 30_000
 const ENDING_RETRIES = [500, 2_000, 5_000]
+const NO_ROOM: RefusalBody = {
+  reason: 'too-large',
+  message: 'the disk of the sandbox is full, so this turn stopped: free some space and send its message again',
+}
+const UNWRITTEN: RefusalBody = { reason: 'failed', message: 'the end of the turn could not be written' }
 const FRAMES_KEPT_MS = 60_000
 const REPORT = 16_000
 
@@ -32,6 +39,8 @@ export class Engine {
   readonly arrivals = new Arrivals<Turn>()
   /** The streams that are being ended. */
   readonly #closings = new Map<string, Promise<void>>()
+  /** Why the end of a run could not be written; the next start writes it. */
+  readonly #givenUp = new Map<string, RefusalBody>()
   #closing = false
 
   readonly #hooks: TurnHooks = {
@@ -267,13 +276,16 @@ export class Engine {
         })
         break
       } catch (error) {
+        const why = isFull(error) ? NO_ROOM : UNWRITTEN
+        if (why === NO_ROOM || pause === undefined)
+          await host.journal.interrupt(framesOf(run), [{ event: 'error', data: why }])
         host.log.error('ending a turn failed', {
           run,
           again: pause !== undefined,
           error: error instanceof Error ? error.stack : String(error),
         })
         if (pause === undefined || this.#closing) {
-          this.#giveUp(turn)
+          this.#giveUp(turn, why)
           break
         }
         await new Promise(resolve => setTimeout(resolve, pause))
@@ -283,11 +295,12 @@ export class Engine {
   }
 
   /** Its entry stays, so the next start of the daemon ends it. */
-  #giveUp(turn: Turn): void {
+  #giveUp(turn: Turn, why: RefusalBody): void {
     const { conversations } = this.#deps
+    this.#givenUp.set(turn.run, why)
     if (this.#turns.get(turn.conversationId) === turn) this.#turns.delete(turn.conversationId)
     void conversations
-      .update(turn.conversationId, { lastEnd: 'failed', failure: 'the end of the turn could not be written' })
+      .update(turn.conversationId, { lastEnd: 'failed', failure: why.message })
       .catch(ignored('the next start of the daemon ends it'))
   }
 
@@ -355,13 +368,20 @@ export class Engine {
     return end
   }
 
-  /** Ends the stream of a conversation's newest run, if the run is over: a killed daemon may have left it open. */
+  /**
+   * Ends the stream of a conversation's newest run, if the run is over: a killed daemon may have left it open. Refuses
+   * while the end of the run cannot be written.
+   */
   async endStream({ id, lastEnd = 'interrupted' }: Conversation, run: string): Promise<void> {
     const { host, queue } = this.#deps
     await this.#closings.get(run)
+    const unwritten = this.#givenUp.get(run)
+    if (unwritten) throw Refusal.parse(unwritten)
     if (this.live(id)?.run === run || queue.message(run)) return
     const stat = await host.journal.stat(framesOf(run))
-    if (stat && !stat.closed) await this.#closeFrames(run, lastEnd)
+    if (!stat || stat.closed) return
+    await this.#closeFrames(run, lastEnd)
+    if (!(await host.journal.stat(framesOf(run)))?.closed) throw Refusal.parse(NO_ROOM)
   }
 
   /** Ends the stream of a run's frames. */

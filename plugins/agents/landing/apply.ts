@@ -6,6 +6,7 @@ import { isOn } from '../../../sdk/node/repositories/conversion.js'
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import { Folder, removeEmpty, sameFile, splitPath, stampOf } from './folder.js'
 import type { Step } from './plan.js'
+import { keepLineEnds } from './line-ends.js'
 import type { LandingRecord, LandingRecords, LandingMove } from './record.js'
 import { copyOf, isAttributes } from './main-state.js'
 import {
@@ -51,6 +52,7 @@ const checkOut = async (scratch: ScratchRepo, steps: readonly Step[], zero: stri
     const paths = some.map(({ path }) => path)
     await scratch.convert(['checkout-index', '-f', '-q', '-z', '--stdin'], paths, { index: 'out', tree: out })
   }
+  await keepLineEnds(scratch, out, steps)
   return out
 }
 

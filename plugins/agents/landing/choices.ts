@@ -1,4 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
+import { shownName } from '../../../sdk/node/byte-names.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import type { LandChoice, LandPath } from '../contract.js'
 import type { Plan, Take } from './plan.js'
@@ -46,13 +47,18 @@ export const wishesOf = (
   for (const { repo, path } of [...(alone?.values() ?? [])].flat()) add(repo, path)
   const choose = (repo: string): Choose => {
     const landing = alone && new Set((alone.get(repo) ?? []).map(({ path }) => path))
-    return ({ path }) => (landing && !landing.has(path) ? 'skip' : takes.get(repo)?.get(path))
+    return change => {
+      const path = shownName(change.path)
+      return landing && !landing.has(path) ? 'skip' : takes.get(repo)?.get(path)
+    }
   }
   const check = (plans: ReadonlyMap<string, Plan>): void => {
     for (const [repo, paths] of named) {
       const plan = plans.get(repo)
       const owed = new Map(
-        plan?.changes.flatMap(change => (plan.there.has(change.path) ? [] : [[change.path, change] as const])),
+        plan?.changes.flatMap(change =>
+          plan.there.has(change.path) ? [] : [[shownName(change.path), change] as const],
+        ),
       )
       const stuck = new Set(plan?.blocked.map(({ path }) => path))
       for (const path of paths) {

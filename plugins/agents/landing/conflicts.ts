@@ -1,4 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
+import { shownName } from '../../../sdk/node/byte-names.js'
 import { LARGEST_SHOWN } from '../../../sdk/node/files/large-files.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import type { ScratchRepo } from '../work/scratch-repo.js'
@@ -62,16 +63,18 @@ const filesOf = async (
   const files: ConflictFile[] = []
   for (const stuck of plan.stuck) {
     const { repo } = repository.checkout
-    const { from } = stuck.change
-    if ((path !== undefined && stuck.change.path !== path) || !inside(repo, stuck.change.path)) continue
+    const name = shownName(stuck.change.path)
+    const from = stuck.change.from === undefined ? undefined : shownName(stuck.change.from)
+    if ((path !== undefined && name !== path) || !inside(repo, name)) continue
     const merged = stuck.sides && (await threeWay(scratch, stuck.sides, branch))
     files.push({
       repo,
-      path: stuck.change.path,
+      path: name,
       reason: stuck.reason,
+      ...(stuck.inTheWay && { inTheWay: stuck.inTheWay }),
       ...(from !== undefined && inside(repo, from) && { from }),
       ...(merged && { hunks: merged.hunks }),
-      ...(path !== undefined && inside(repo, from ?? path) && (await sidesOf(scratch, stuck, unread, merged))),
+      ...(path !== undefined && inside(repo, from ?? name) && (await sidesOf(scratch, stuck, unread, merged))),
     })
   }
   return files

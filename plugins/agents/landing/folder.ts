@@ -1,6 +1,7 @@
 import { constants, type BigIntStats } from 'node:fs'
 import { lstat, open, rmdir, type FileHandle } from 'node:fs/promises'
 import { join } from 'node:path'
+import { bytePath } from '../../../sdk/node/byte-names.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 
 /** Why a folder of the tree cannot be entered: at `at` is a link, a file, another repository or a closed folder. */
@@ -33,7 +34,7 @@ export class Folder {
     this.#path = path
   }
 
-  static async #open(path: string, name: string): Promise<Folder> {
+  static async #open(path: string | Buffer, name: string): Promise<Folder> {
     return new Folder(await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW), name)
   }
 
@@ -67,8 +68,8 @@ export class Folder {
   }
 
   /** The path of a name in this folder, through its descriptor. */
-  at(name: string): string {
-    return process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name)
+  at(name: string): string | Buffer {
+    return bytePath(process.platform === 'linux' ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.#path, name))
   }
 
   /** Stats a name in it without following links. */

@@ -1,3 +1,4 @@
+import { outputFields } from '../../../sdk/node/byte-names.js'
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import { isAttributes } from './main-state.js'
 
@@ -53,8 +54,8 @@ export const headMove = async (
 ): Promise<HeadMove | undefined> => {
   const shared = await scratch.git(['merge-base', '--all', from, to], { ok: [0, 1, 128] })
   if (shared.code !== 0) return undefined
-  const { text } = await scratch.git(['diff-tree', '-r', '-z', '--name-only', '--no-renames', from, to])
-  const paths = text.split('\0').filter(path => path !== '')
+  const answer = await scratch.git(['diff-tree', '-r', '-z', '--name-only', '--no-renames', from, to])
+  const paths = outputFields(answer).filter(path => path !== '')
   if (paths.some(isAttributes)) return undefined
   const input = [
     from,

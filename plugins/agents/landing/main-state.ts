@@ -1,6 +1,7 @@
 import { constants } from 'node:fs'
 import { chmod, copyFile, mkdir, open, readlink, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { outputFields, bytePath } from '../../../sdk/node/byte-names.js'
 import { LARGEST_FILE } from '../../../sdk/node/files/large-files.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import { emptyTree, type ScratchRepo } from '../work/scratch-repo.js'
@@ -143,9 +144,10 @@ const copyOne = async (scratch: ScratchRepo, folder: Folder, path: string): Prom
   if (!stat.isFile() && !stat.isSymbolicLink()) return { kind: 'special', stamp }
   // Not read: it would delay every comparison, and files of this size are never committed, so cannot be merged.
   if (stat.isFile() && stat.size > LARGEST_FILE) return { kind: 'special', stamp }
-  await mkdir(dirname(target), { recursive: true })
+  const place = bytePath(target)
+  await mkdir(bytePath(dirname(target)), { recursive: true })
   if (stat.isSymbolicLink()) {
-    await symlink(await readlink(folder.at(name)), target)
+    await symlink(await readlink(folder.at(name), { encoding: 'buffer' }), place)
     return { kind: 'link', stamp }
   }
   const handle = await open(folder.at(name), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK).catch(
@@ -156,8 +158,8 @@ const copyOne = async (scratch: ScratchRepo, folder: Folder, path: string): Prom
   )
   if (!handle) return { kind: 'special', stamp }
   try {
-    await copyFile(process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : folder.at(name), target)
-    await chmod(target, stat.mode & 0o100n ? 0o755 : 0o644)
+    await copyFile(process.platform === 'linux' ? `/proc/self/fd/${handle.fd}` : folder.at(name), place)
+    await chmod(place, stat.mode & 0o100n ? 0o755 : 0o644)
     // A file that changed while it was copied does not match its copy.
     const after = stampOf(await handle.stat({ bigint: true }))
     return { kind: 'file', stamp: after === stamp ? stamp : 'moving' }
@@ -177,11 +179,12 @@ const askPerson = async (
   flags: readonly string[],
   paths: readonly string[],
 ): Promise<string[]> => {
-  const some = paths.length > MOST_ARGUMENTS ? [] : ['--', ...paths]
+  // The arguments of a program are text.
+  const asked = paths.length <= MOST_ARGUMENTS && paths.every(path => path.isWellFormed())
+  const some = asked ? ['--', ...paths] : []
   const settings = ['core.sparseCheckout=true']
   const how = { index: PERSON, tree: main, settings, ok: [0, 128] }
-  const { text } = await scratch.git(['ls-files', '-z', ...flags, ...some], how)
-  return text.split('\0')
+  return outputFields(await scratch.git(['ls-files', '-z', ...flags, ...some], how))
 }
 
 /** The paths that a sparse checkout leaves out, of those that are absent. */

@@ -1,11 +1,11 @@
 import { copyFile, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { outputFields, nameOfBytes, bytePath, shownName } from '../../../sdk/node/byte-names.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
-import type { ConflictPath, ConflictReason } from '../../agent/contract.js'
+import type { ConflictPath, ConflictReason, InTheWay } from '../../agent/contract.js'
 import type { ScratchRepo } from '../work/scratch-repo.js'
 import { leadsOut } from './link-target.js'
 import { MainState } from './main-state.js'
-import { unaddressable } from '../work/excluded-paths.js'
 import { keepMerged, mergeable, presentOf, threeWay, type Sides } from './three-way.js'
 import { changesBetween, treeEntriesOf, same, type TreeChange, type TreeFile } from '../work/tree-diff.js'
 
@@ -15,6 +15,8 @@ export interface Step {
   readonly stamp: string
   readonly before?: TreeFile
   readonly after?: TreeFile
+  /** The file of the working tree whose form a new file keeps: the one that it replaces, or was renamed from. */
+  readonly like?: string
 }
 
 /** A person's choice for a path: the agent's version, the workspace's, or skip it for now. */
@@ -24,6 +26,7 @@ export type Take = 'agent' | 'workspace' | 'skip'
 export interface Stuck {
   readonly change: TreeChange
   readonly reason: ConflictReason
+  readonly inTheWay?: InTheWay
   readonly present?: TreeFile
   readonly sides?: Sides
 }
@@ -102,8 +105,7 @@ export const planLanding = async (scratch: ScratchRepo, request: PlanRequest): P
   const { repo, main, head, from, to } = request
   const changes = await changesBetween(scratch, repo, from, to)
   if (changes.length === 0) return NO_CHANGE
-  const addressable = changes.filter(({ path, from: source }) => !unaddressable(path + (source ?? '')))
-  const state = await MainState.read(scratch, main, head, from, addressable)
+  const state = await MainState.read(scratch, main, head, from, changes)
   const verdicts = new Map<TreeChange, Verdict>(changes.map(change => [change, judge(change, state, request)]))
   await tryPatches(scratch, request, verdicts)
   if (request.choose) takeChoices(request.choose, verdicts)
@@ -122,8 +124,6 @@ const takeChoices = (choose: (change: TreeChange) => Take | undefined, verdicts:
   for (const [change, { kind }] of verdicts) {
     const take = kind === 'there' ? undefined : choose(change)
     if (take === 'workspace') verdicts.set(change, { kind: 'kept' })
-    // A path that is not valid Unicode can neither be written nor found again.
-    if (take === undefined || unaddressable(change.path + (change.from ?? ''))) continue
     if (take === 'skip') verdicts.set(change, { kind: 'left' })
     if (take === 'agent')
       verdicts.set(change, { kind: 'clean', writes: new Map(sidesOf(change).map(({ path, after }) => [path, after])) })
@@ -155,7 +155,6 @@ const mergeBlocked = async (
 
 /** The verdict from content alone: there, clean if the tree has the agent's base version, otherwise open. */
 const judge = (change: TreeChange, state: MainState, { cumulative }: PlanRequest): Verdict => {
-  if (unaddressable(change.path + (change.from ?? ''))) return IN_THE_WAY
   const writes: Writes = new Map()
   for (const { path, before, after } of sidesOf(change)) {
     const present = state.present(path)
@@ -172,11 +171,25 @@ const judge = (change: TreeChange, state: MainState, { cumulative }: PlanRequest
 /** Whether git can apply a change line by line. */
 const patchable = ({ binary, status }: TreeChange): boolean => !binary && status !== 'type-changed'
 
+const PATCH = ['diff-tree', '-r', '-p', '--binary', '--full-index', '-M', '-l1000']
+
 const patchOf = async (scratch: ScratchRepo, { from, to }: PlanRequest, change: TreeChange): Promise<Buffer> => {
   const paths = change.from === undefined ? [change.path] : [change.from, change.path]
-  return (
-    await scratch.git(['diff-tree', '-r', '-p', '--binary', '--full-index', '-M', '-l1000', from, to, '--', ...paths])
-  ).stdout
+  if (paths.every(path => path.isWellFormed())) return (await scratch.git([...PATCH, from, to, '--', ...paths])).stdout
+  // The arguments of a program are text, so git compares trees that hold nothing else.
+  const sides = sidesOf(change)
+  const before = await treeOf(scratch, new Map(sides.map(side => [side.path, side.before])))
+  const after = await treeOf(scratch, new Map(sides.map(side => [side.path, side.after])))
+  return (await scratch.git([...PATCH, before, after])).stdout
+}
+
+/** A tree of these files alone. */
+const treeOf = async (scratch: ScratchRepo, files: ReadonlyMap<string, TreeFile | undefined>): Promise<string> => {
+  const index = 'some'
+  const input = [...files].map(([path, file]) => (file ? `${file.mode} ${file.id}\t${path}\0` : '')).join('')
+  await scratch.git(['read-tree', '--empty'], { index })
+  await scratch.git(['update-index', '--add', '-z', '--index-info'], { index, input })
+  return (await scratch.git(['write-tree'], { index })).text.trim()
 }
 
 const applies = async (scratch: ScratchRepo, index: string, patch: Uint8Array, ...flags: string[]): Promise<boolean> =>
@@ -231,7 +244,7 @@ const blockLinks = async (
     if (verdict.kind !== 'clean') continue
     for (const [path, after] of verdict.writes) {
       if (after?.mode !== LINK) continue
-      const target = (await scratch.git(['cat-file', 'blob', after.id])).text
+      const target = nameOfBytes((await scratch.git(['cat-file', 'blob', after.id])).stdout)
       planned[join(main, path)] = target
       links.push({ change, path, target })
     }
@@ -242,16 +255,16 @@ const blockLinks = async (
 }
 
 const filesBelow = async (folder: string, prefix: string): Promise<string[]> => {
-  const entries = await readdir(folder, { withFileTypes: true }).catch(error => {
+  const how = { withFileTypes: true, encoding: 'buffer' } as const
+  const entries = await readdir(bytePath(folder), how).catch(error => {
     if (codeOf(error) === 'ENOENT') return []
     throw error
   })
   const nested = await Promise.all(
-    entries.map(entry =>
-      entry.isDirectory()
-        ? filesBelow(join(folder, entry.name), `${prefix}${entry.name}/`)
-        : [`${prefix}${entry.name}`],
-    ),
+    entries.map(entry => {
+      const name = nameOfBytes(entry.name)
+      return entry.isDirectory() ? filesBelow(join(folder, name), `${prefix}${name}/`) : [`${prefix}${name}`]
+    }),
   )
   return nested.flat()
 }
@@ -341,8 +354,9 @@ const committedInTheWay = async (
     const above = state.obstacle(path)?.at
     const asked = above ?? (state.kind(path) === 'folder' ? path : undefined)
     if (asked === undefined) continue
-    const { text } = await scratch.git(['ls-files', '-z', '--', asked], { index: 'head' })
-    if (text !== '') return true
+    const some = asked.isWellFormed() ? ['--', asked] : []
+    const found = outputFields(await scratch.git(['ls-files', '-z', ...some], { index: 'head' }))
+    if (found.some(each => each === asked || each.startsWith(`${asked}/`))) return true
   }
   return false
 }
@@ -365,7 +379,13 @@ const resultOf = (
     if (verdict.kind === 'left') left.push(change)
     if (verdict.kind === 'blocked') {
       const [present, sides] = [presentOf(state, change), mergeable(state, change)]
-      stuck.push({ change, reason: verdict.reason, ...(present && { present }), ...(sides && { sides }) })
+      const inTheWay = inTheWayOf(state, change)
+      stuck.push({
+        ...{ change, reason: verdict.reason },
+        ...(inTheWay && { inTheWay }),
+        ...(present && { present }),
+        ...(sides && { sides }),
+      })
       if (change.after && !present) missing.add(path)
     }
     if (verdict.kind !== 'clean') continue
@@ -375,9 +395,28 @@ const resultOf = (
     for (const [target, after] of verdict.writes) {
       const before = state.present(target)
       if (same(before, after)) continue
-      steps.push({ path: target, stamp: state.stamp(target), ...(before && { before }), ...(after && { after }) })
+      const like = [target, ...(target === path && change.from !== undefined ? [change.from] : [])].find(
+        each => state.kind(each) === 'file',
+      )
+      steps.push({
+        path: target,
+        stamp: state.stamp(target),
+        ...(before && { before }),
+        ...(after && { after, ...(like !== undefined && { like }) }),
+      })
     }
   }
-  const blocked = stuck.map(({ change: { path }, reason }) => ({ path, reason }))
+  const blocked = stuck.map(({ change: { path }, reason, inTheWay }) => ({
+    ...{ path: shownName(path), reason },
+    ...(inTheWay && { inTheWay: { ...inTheWay, path: shownName(inTheWay.path) } }),
+  }))
   return { changes, steps, blocked, stuck, clean, there, left, resolving, missing }
+}
+
+/** What is no file on the way to a path of a change, or at it. */
+const inTheWayOf = (state: MainState, { path, after }: TreeChange): InTheWay | undefined => {
+  const obstacle = state.obstacle(path)
+  if (obstacle) return { path: obstacle.at, what: obstacle.what }
+  const kind = state.kind(path)
+  return after && (kind === 'folder' || kind === 'special') ? { path, what: kind } : undefined
 }

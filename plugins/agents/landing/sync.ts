@@ -1,3 +1,4 @@
+import { shownName } from '../../../sdk/node/byte-names.js'
 import { refuse, type Host } from '../../../sdk/index.js'
 import { requireBranch } from '../../../sdk/node/access/conversation-branch.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
@@ -22,7 +23,7 @@ export interface SyncDeps {
 }
 
 const namesOf = (changes: readonly TreeChange[]): Set<string> =>
-  new Set(changes.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path])))
+  new Set(changes.flatMap(({ path, from }) => (from === undefined ? [path] : [from, path]).map(shownName)))
 
 const assertNoTurn = ({ conversation: { id }, live }: ConversationState): void => {
   if (live) refuse('conflict', `a turn of ${id} is ${live.state}: stop it, or wait until it has ended`)

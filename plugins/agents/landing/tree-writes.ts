@@ -1,5 +1,6 @@
 import { chmod, copyFile, constants, lstat, mkdir, open, readlink, symlink, unlink } from 'node:fs/promises'
 import { refuse } from '../../../sdk/index.js'
+import { bytePath, shownName } from '../../../sdk/node/byte-names.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import { Folder, splitPath, stampOf } from './folder.js'
 
@@ -58,7 +59,7 @@ export const segmentsIn = (dir: string): string[] => (dir === '' ? [] : dir.spli
 
 /** Refuses a landing because the tree changed meanwhile. */
 export const refuseMoved = (path: string): never =>
-  refuse('conflict', `${path} changed while the work was landing, so nothing was written: land again`)
+  refuse('conflict', `${shownName(path)} changed while the work was landing, so nothing was written: land again`)
 
 /** Creates a folder and its parents. */
 export const makeFolders = async (main: string, dir: string): Promise<void> => {
@@ -86,9 +87,10 @@ export const placeFile = async (
   permissions: number | undefined,
 ): Promise<void> => {
   const target = folder.at(name)
-  const stat = await lstat(source)
-  if (stat.isSymbolicLink()) return symlink(await readlink(source, { encoding: 'buffer' }), target)
-  await copyFile(source, target, constants.COPYFILE_EXCL)
+  const from = bytePath(source)
+  const stat = await lstat(from)
+  if (stat.isSymbolicLink()) return symlink(await readlink(from, { encoding: 'buffer' }), target)
+  await copyFile(from, target, constants.COPYFILE_EXCL)
   await chmod(target, permissions ?? stat.mode & 0o777)
   const handle = await open(target, 'r')
   await handle.datasync().finally(() => handle.close())

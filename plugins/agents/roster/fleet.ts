@@ -5,6 +5,7 @@ import { failpoint } from '../../../sdk/node/failpoint.js'
 import { GitFailure } from '../../../sdk/node/programs/git.js'
 import { tooLarge } from '../../../sdk/node/files/large-files.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
+import { shownName } from '../../../sdk/node/byte-names.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import { placesOfConversation, type ConversationPlace } from '../../../sdk/node/access/conversation-reach.js'
 import { WorkspacePaths } from '../../../sdk/node/files/workspace-paths.js'
@@ -105,7 +106,9 @@ interface Reported {
 }
 
 const paths = (done: readonly RepoLanding[], which: 'left' | 'resolving'): RepoPaths[] =>
-  done.flatMap(landing => (landing[which]?.length ? [{ repo: landing.repo, paths: [...landing[which]] }] : []))
+  done.flatMap(landing =>
+    landing[which]?.length ? [{ repo: landing.repo, paths: landing[which].map(shownName) }] : [],
+  )
 
 /** Lands and discards the work of conversations. */
 export class Fleet {
@@ -207,7 +210,7 @@ export class Fleet {
           await records.remove(record)
           continue
         }
-        const paths = left.map(path => ({ path, reason: 'workspace' as const }))
+        const paths = left.map(path => ({ path: shownName(path), reason: 'workspace' as const }))
         // Files that were changed while the daemon was down are kept; the next landing compares them again.
         const ending =
           paths.length > 0 ? { repos: [], conflicts: [{ repo: outcome.repo, paths, clean: 0 }] } : { repos: [outcome] }

@@ -1,6 +1,7 @@
 import { lstatSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Files } from '../../../sdk/index.js'
+import { bytePath } from '../../../sdk/node/byte-names.js'
 import type { CheckoutRepo, Conversation } from '../../agent/contract.js'
 import type { ScratchRepos } from './scratch-repos.js'
 import { totalsOf } from './changes.js'
@@ -48,7 +49,7 @@ const sum = (one: DiffTotals, other: DiffTotals): DiffTotals => ({
 
 const stamp = (main: string, path: string): string => {
   try {
-    return stampOf(lstatSync(join(main, path), { bigint: true, throwIfNoEntry: false }))
+    return stampOf(lstatSync(bytePath(join(main, path)), { bigint: true, throwIfNoEntry: false }))
   } catch {
     return 'closed'
   }

@@ -1,4 +1,5 @@
 import type { ChangedSides } from '../../../sdk/index.js'
+import { shownName } from '../../../sdk/node/byte-names.js'
 import { presentSides } from '../../../sdk/node/files/side-files.js'
 import { LARGEST_FILE } from '../../../sdk/node/files/large-files.js'
 import { type ScratchRepo } from './scratch-repo.js'
@@ -41,9 +42,9 @@ const shown = (
   landed: boolean,
   size = 0,
 ): AgentChange => ({
-  path,
+  path: shownName(path),
   status: blocked.has(path) ? 'conflicted' : status,
-  ...(from !== undefined && { from }),
+  ...(from !== undefined && { from: shownName(from) }),
   ...(additions !== undefined && { additions }),
   ...(deletions !== undefined && { deletions }),
   landed,
@@ -75,7 +76,7 @@ export const changesOf = async (
     cumulative: false,
     ...(head.commit !== undefined && { head: head.commit }),
   })
-  const blocked = new Set(refused ? plan.blocked.map(({ path }) => path) : [])
+  const blocked = new Set(refused ? plan.stuck.map(({ change: { path } }) => path) : [])
   const owed = new Set(plan.changes.flatMap(({ path }) => (plan.there.has(path) ? [] : [path])))
   return {
     changes: {
@@ -102,8 +103,8 @@ export const changedSidesOf = async (scratch: ScratchRepo, repository: Repositor
   const { from, to } = await spanOf(scratch, repository)
   const blobOf = (file: TreeFile | undefined) => (file ? { blob: file.id } : undefined)
   return (await changesBetween(scratch, repository.checkout.repo, from, to)).map(({ before, after, ...change }) => ({
-    path: change.path,
-    ...(change.from !== undefined && { from: change.from }),
+    path: shownName(change.path),
+    ...(change.from !== undefined && { from: shownName(change.from) }),
     binary: change.binary,
     ...presentSides(blobOf(before), blobOf(after)),
   }))

@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
 import type { Count, Size, Text } from '../../../sdk/types.js'
-import type { ConflictReason, ConversationId, LandConflict } from '../../agent/contract.js'
+import type { ConflictReason, ConversationId, InTheWay, LandConflict } from '../../agent/contract.js'
 import type { AgentCard } from '../../agent/contract.js'
 
 export type ChangeStatus = 'added' | 'modified' | 'deleted' | 'renamed' | 'type-changed' | 'conflicted'
@@ -108,6 +108,8 @@ export interface ConflictFile {
   repo: string
   path: string
   reason: ConflictReason
+  /** Absent: a file stands there, with other content. */
+  inTheWay?: InTheWay
   from?: string
   /** Number of conflicts in a merge; absent if git cannot merge it. */
   hunks?: Count

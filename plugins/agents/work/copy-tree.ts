@@ -1,6 +1,7 @@
 import type { Stats } from 'node:fs'
 import { mkdir, readlink, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { outputFields, bytePath } from '../../../sdk/node/byte-names.js'
 import { readPlain } from '../../../sdk/node/files/files.js'
 import { LARGEST_FILE, LARGEST_SHOWN, largeFiles, otherThanFiles } from '../../../sdk/node/files/large-files.js'
 import { copyFormOf } from '../../../sdk/node/wall/gitdir.js'
@@ -10,7 +11,7 @@ import type { Repository } from './repository.js'
 
 /** Whether a path of the copy is a link to the same path of the main checkout, as for dependency folders. */
 const isShown = async (copy: string, main: string, path: string): Promise<boolean> =>
-  (await readlink(join(copy, path)).catch(() => undefined)) === join(main, path)
+  (await readlink(bytePath(join(copy, path))).catch(() => undefined)) === join(main, path)
 
 /**
  * Whether a path of the copy is another of its repositories, whose pointer in this one the daemon never commits.
@@ -52,9 +53,9 @@ export const treeOfCopy = async (
     ...(copyFormOf(own)?.settings.some(([name]) => name === 'core.sparsecheckout') ? ['core.sparseCheckout=true'] : []),
   ]
   const listed = async (...args: string[]) =>
-    (await scratch.git(['ls-files', '-z', ...args], { index, tree: copy, settings })).text
-      .split('\0')
-      .filter(path => path !== '')
+    outputFields(await scratch.git(['ls-files', '-z', ...args], { index, tree: copy, settings })).filter(
+      path => path !== '',
+    )
   const candidates = new Set([...(await listed('-m')), ...(await listed('-o', '--exclude-standard'))])
   const others = otherThanFiles(copy, [...candidates])
   const paths: string[] = []
@@ -93,8 +94,8 @@ export const treeOfCopy = async (
 const standIns = async (scratch: ScratchRepo, files: ReadonlyMap<string, Stats>): Promise<string> => {
   const folder = await scratch.place('large')
   for (const [path, { dev, ino, size, mtimeMs, ctimeMs, mode }] of files) {
-    await mkdir(dirname(join(folder, path)), { recursive: true })
-    await writeFile(join(folder, path), `\0${[dev, ino, size, mtimeMs, ctimeMs].join(' ')}`, {
+    await mkdir(bytePath(dirname(join(folder, path))), { recursive: true })
+    await writeFile(bytePath(join(folder, path)), `\0${[dev, ino, size, mtimeMs, ctimeMs].join(' ')}`, {
       mode: mode & 0o100 ? 0o755 : 0o644,
     })
   }

@@ -16,6 +16,3 @@ export const excludedPaths = (repo: string, path: string): boolean => {
   const whole = repo === 'root' ? path : `${repo}/${path}`
   return isOwnName(whole.split('/')[0]!) && !whole.startsWith(INBOX)
 }
-
-/** Whether a path is not valid Unicode, so that the decoded path differs from that on the disk. */
-export const unaddressable = (path: string): boolean => path.includes('\uFFFD')

@@ -1,4 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
+import { shownName } from '../../../sdk/node/byte-names.js'
 import type { ExpectedTips, RepoPaths } from '../contract.js'
 import type { ScratchRepo } from './scratch-repo.js'
 import { changesBetween } from './tree-diff.js'
@@ -42,8 +43,8 @@ export const pathsMoved = async (
   const to = shown.split('+').at(-1)!
   for (const from of [tree ?? commit, commit])
     if (ID.test(from) && (await scratch.has(from)))
-      return (await changesBetween(scratch, repo, from, to)).map(({ path }) => path)
-  return (await changesBetween(scratch, repo, otherwise, to)).map(({ path }) => path)
+      return (await changesBetween(scratch, repo, from, to)).map(({ path }) => shownName(path))
+  return (await changesBetween(scratch, repo, otherwise, to)).map(({ path }) => shownName(path))
 }
 
 /** One repository whose work is other than expected. */

@@ -1,7 +1,12 @@
-import { refuse, type SidePair } from '../../../sdk/index.js'
+import { lstat, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { refuse, Refusal, type SidePair } from '../../../sdk/index.js'
+import { outputFields, bytePath, shownName } from '../../../sdk/node/byte-names.js'
 import { LARGEST_SHOWN } from '../../../sdk/node/files/large-files.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import { presentSides, sideFile } from '../../../sdk/node/files/side-files.js'
+import { GitFailure } from '../../../sdk/node/programs/git.js'
+import { filterIn } from '../../../sdk/node/repositories/conversion.js'
 import type { ScratchRepo } from './scratch-repo.js'
 import { spanOf } from './changes.js'
 import type { TwoSides } from '../contract.js'
@@ -31,19 +36,72 @@ export const textOfSide = (bytes: Buffer, most: number): string => {
   return bytes.subarray(0, end).toString()
 }
 
-const sideOf = async (scratch: ScratchRepo, entry: TreeFile | undefined): Promise<Side> => {
+const sideOf = async (scratch: ScratchRepo, entry: SideEntry | undefined): Promise<Side> => {
   if (!entry) return NOTHING
-  const { text: size } = await scratch.once(['cat-file', '-s', entry.id])
-  if (Number(size) > LARGEST_SHOWN) return { binary: true, truncated: false }
-  const { stdout } = await scratch.once(['cat-file', 'blob', entry.id])
-  if (looksBinary(stdout)) return { binary: true, truncated: false }
-  return { text: textOfSide(stdout, MOST_BYTES), binary: false, truncated: stdout.length > MOST_BYTES }
+  const bytes = await contentOf(scratch, entry, LARGEST_SHOWN)
+  if (bytes === 'large' || looksBinary(bytes)) return { binary: true, truncated: false }
+  return { text: textOfSide(bytes, MOST_BYTES), binary: false, truncated: bytes.length > MOST_BYTES }
 }
 
-const entryAt = async (scratch: ScratchRepo, tree: string, path: string): Promise<TreeFile | undefined> => {
+const entryAt = async (scratch: ScratchRepo, tree: string, path: string): Promise<SideEntry | undefined> => {
   const { text } = await scratch.once(['ls-tree', '-z', tree, '--', path])
+  if (text === '' && path.includes('\uFFFD')) return entryShownAs(scratch, tree, path)
   const [mode = '', type, id = ''] = text.slice(0, text.indexOf('\t')).split(' ')
-  return type === 'blob' ? { mode, id } : undefined
+  return type === 'blob' ? { mode, id, tree, path } : undefined
+}
+
+/** The first file whose path shows as this one: bytes that are not UTF-8 do as U+FFFD. */
+const entryShownAs = async (scratch: ScratchRepo, tree: string, path: string): Promise<SideEntry | undefined> => {
+  for (const record of outputFields(await scratch.once(['ls-tree', '-r', '-z', tree]))) {
+    const tab = record.indexOf('\t')
+    const [mode = '', type, id = ''] = record.slice(0, tab).split(' ')
+    const name = record.slice(tab + 1)
+    if (type === 'blob' && shownName(name) === path) return { mode, id, tree, path: name }
+  }
+  return undefined
+}
+
+/** A file with its place, by which its attributes are found. */
+interface SideEntry extends TreeFile {
+  readonly tree: string
+  readonly path: string
+}
+
+/**
+ * The content of a file, up to `most` bytes: of one with a filter what people work with, such as the text of an
+ * encrypted one, if its filter gives it.
+ */
+const contentOf = async (scratch: ScratchRepo, entry: SideEntry, most: number): Promise<Buffer | 'large'> => {
+  const { text: size } = await scratch.once(['cat-file', '-s', entry.id])
+  if (Number(size) > most) return 'large'
+  const filtered = await filteredContent(scratch, entry, most).catch((error: unknown) => {
+    if (error instanceof GitFailure || error instanceof Refusal) return undefined
+    throw error
+  })
+  return filtered ?? (await scratch.once(['cat-file', 'blob', entry.id])).stdout
+}
+
+/** The content of a file after its filter; undefined: it has none. */
+const filteredContent = async (
+  scratch: ScratchRepo,
+  { tree, path, mode }: SideEntry,
+  most: number,
+): Promise<Buffer | 'large' | undefined> => {
+  const { filters } = scratch.conversion
+  if (filters.size === 0 || !mode.startsWith('100')) return undefined
+  const index = `side-${tree}`
+  await scratch.readTree(tree, index)
+  const input = `${path}\0`
+  const named = outputFields(
+    await scratch.git(['check-attr', '-z', '--cached', '--stdin', 'filter'], { index, input }),
+  )[2]
+  if (![...filters.keys()].some(name => filterIn(name) === named)) return undefined
+  const out = await scratch.place(index)
+  await scratch.convert(['checkout-index', '-f', '-q', '-z', '--stdin'], [path], { index, tree: out })
+  const place = bytePath(join(out, path))
+  const found = await lstat(place)
+  if (!found.isFile()) return undefined
+  return found.size > most ? 'large' : readFile(place)
 }
 
 /** Where both sides of a file are over the span of the diff. */
@@ -51,8 +109,8 @@ interface FoundSides {
   readonly path: string
   /** The earlier name of a renamed file. */
   readonly from?: string
-  readonly before: TreeFile | undefined
-  readonly after: TreeFile | undefined
+  readonly before: SideEntry | undefined
+  readonly after: SideEntry | undefined
 }
 
 /**
@@ -74,12 +132,12 @@ const foundSides = async (
   if (before) return { path: name, before, after }
   if (!after) return absent()
   const renamed = (await changesBetween(scratch, repo, from, to)).find(
-    change => change.path === name && inside(change.from ?? name),
+    change => shownName(change.path) === name && inside(shownName(change.from ?? name)),
   )
   return {
     path: name,
-    ...(renamed?.from !== undefined && { from: renamed.from }),
-    before: renamed?.before,
+    ...(renamed?.from !== undefined && { from: shownName(renamed.from) }),
+    before: renamed?.before && { ...renamed.before, tree: from, path: renamed.from ?? renamed.path },
     after,
   }
 }
@@ -105,11 +163,12 @@ export const writtenSides = async (
 ): Promise<SidePair> => {
   const [scratch] = asked
   const { path, from, before, after } = await foundSides(...asked)
-  const fileOf = async (entry: TreeFile | undefined) => {
+  const fileOf = async (entry: SideEntry | undefined) => {
     if (!entry) return undefined
-    const { text: size } = await scratch.once(['cat-file', '-s', entry.id])
-    if (Number(size) > most) return sideFile(folder, 'large')
-    return sideFile(folder, (await scratch.git(['cat-file', 'blob', entry.id])).stdout, entry.id)
+    const bytes = await contentOf(scratch, entry, most)
+    // With a filter the content depends on more than the blob.
+    const blob = scratch.conversion.filters.size === 0 ? entry.id : undefined
+    return sideFile(folder, bytes, bytes === 'large' ? undefined : blob)
   }
   return { path, ...(from !== undefined && { from }), ...presentSides(await fileOf(before), await fileOf(after)) }
 }

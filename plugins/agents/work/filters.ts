@@ -1,6 +1,12 @@
 import { refuse } from '../../../sdk/index.js'
 import type { GitFailure } from '../../../sdk/node/programs/git.js'
-import { failedFilter, filterIn, withoutFilter, type Conversion } from '../../../sdk/node/repositories/conversion.js'
+import {
+  failedFilter,
+  filterIn,
+  isMissingProgram,
+  withoutFilter,
+  type Conversion,
+} from '../../../sdk/node/repositories/conversion.js'
 
 /** The steps of a conversion in which filters may run. */
 export interface FilteredWork {
@@ -11,9 +17,6 @@ export interface FilteredWork {
   /** Converts with these settings, behind a wall. */
   walled(settings: readonly string[]): Promise<unknown>
 }
-
-/** What a shell and git say of a program that is not there. */
-const MISSING = /: (?:command )?not found$|is not a git command|cannot run .*: No such file or directory$/m
 
 /**
  * Runs a conversion with the filters that its paths have.
@@ -38,9 +41,9 @@ export const withFilters = async (filters: Conversion['filters'], work: Filtered
       const failed = failedFilter(error)
       if (!failed || !used.delete(failed.filter)) throw error
       const { path, filter } = failed
-      const { stderr } = error as GitFailure
-      if (!MISSING.test(stderr)) {
-        const words = stderr.trim().split('\n')[0]!.slice(0, 300)
+      const failure = error as GitFailure
+      if (!isMissingProgram(failure)) {
+        const words = failure.stderr.trim().split('\n')[0]!.slice(0, 300)
         refuse('unprocessable', `the filter ${filter} of ${path} failed, so nothing was compared or written: ${words}`)
       }
       settings = [...settings, ...withoutFilter(filter)]

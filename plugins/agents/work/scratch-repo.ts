@@ -1,5 +1,6 @@
 import { lstat, mkdir, mkdtemp, rm, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { bytesOfName } from '../../../sdk/node/byte-names.js'
 import { git, type GitAnswer } from '../../../sdk/node/programs/git.js'
 import type { GitFolders } from './git-folders.js'
 import { copyPlain, readPlain } from '../../../sdk/node/files/files.js'
@@ -18,6 +19,7 @@ export interface ScratchRepoOptions {
   readonly index?: string
   /** The working tree; default: an empty folder. */
   readonly tree?: string
+  /** In a text names keep their bytes (`nameOfBytes`). */
   readonly input?: string | Uint8Array
   readonly ok?: readonly number[]
   readonly settings?: readonly string[]
@@ -176,7 +178,9 @@ export class ScratchRepo {
         ...(options.index && { GIT_INDEX_FILE: this.index(options.index) }),
       },
       maxBytes: MAX_BYTES,
-      ...(options.input !== undefined && { input: options.input }),
+      ...(options.input !== undefined && {
+        input: typeof options.input === 'string' ? bytesOfName(options.input) : options.input,
+      }),
       ...(options.ok && { ok: options.ok }),
       ...(this.#signal && { signal: this.#signal }),
     })

@@ -1,3 +1,4 @@
+import { outputFields } from '../../../sdk/node/byte-names.js'
 import type { ScratchRepo } from './scratch-repo.js'
 import type { ChangeStatus } from '../contract.js'
 import { excludedPaths } from './excluded-paths.js'
@@ -90,7 +91,7 @@ export const changesBetween = async (
   from: string,
   to: string,
 ): Promise<TreeChange[]> => {
-  const { text } = await scratch.once([
+  const answer = await scratch.once([
     'diff-tree',
     '-r',
     '-z',
@@ -102,7 +103,7 @@ export const changesBetween = async (
     from,
     to,
   ])
-  const { raws, rest } = parseRaw(text.split('\0'))
+  const { raws, rest } = parseRaw(outputFields(answer))
   const counts = parseCounts(rest)
   return raws.flatMap(raw => {
     if (excludedPaths(repo, raw.path)) {
@@ -137,12 +138,12 @@ export const pairsBetween = async (
   to: { tree: string } | { index: string },
 ): Promise<Map<string, Pair>> => {
   const flags = ['-z', '--raw', '--no-abbrev', '--no-renames']
-  const { text } =
+  const answer =
     'tree' in to
       ? await scratch.git(['diff-tree', '-r', ...flags, from, to.tree])
       : await scratch.git(['diff-index', '--cached', ...flags, from], { index: to.index })
   return new Map(
-    parseRaw(text.split('\0')).raws.map(({ path, before, after }) => [
+    parseRaw(outputFields(answer)).raws.map(({ path, before, after }) => [
       path,
       { ...(before && { before }), ...(after && { after }) },
     ]),
@@ -155,9 +156,9 @@ export const treeEntriesOf = async (
   index: string,
   wanted: ReadonlySet<string>,
 ): Promise<Map<string, TreeFile>> => {
-  const { text } = await scratch.git(['ls-files', '-s', '-z'], { index })
+  const answer = await scratch.git(['ls-files', '-s', '-z'], { index })
   const entries = new Map<string, TreeFile>()
-  for (const record of text.split('\0')) {
+  for (const record of outputFields(answer)) {
     const tab = record.indexOf('\t')
     const path = record.slice(tab + 1)
     const [mode = '', id = ''] = record.slice(0, tab).split(' ')

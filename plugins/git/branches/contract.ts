@@ -40,6 +40,8 @@ export interface BranchList {
   tags: GitTag[]
   /** The default branch of `origin`. */
   defaultBranch?: string
+  /** The full names of refs that name no commit of the repository, about the first 100: they are in no list. */
+  broken?: string[]
 }
 /** A checkout that shares a repository; without `path` it lies outside the workspace. */
 export interface GitWorktree {

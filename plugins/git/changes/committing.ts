@@ -5,9 +5,9 @@ import { anyExit } from '../branches/git-words.js'
 import { refuse } from '../../../sdk/index.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import { gitSettings } from '../remotes/settings.js'
-import { verdictOf, type RepoGit } from '../repositories/repo-git.js'
+import { SPARES_ALL, verdictOf, type RepoGit } from '../repositories/repo-git.js'
 import { unmergedPaths, type Writing } from '../writes/write.js'
-import { stagePaths } from './index-writes.js'
+import { sparing, sparsely, stagePaths } from './index-writes.js'
 import { operationOf } from './operation.js'
 
 /** A commit to make. */
@@ -92,6 +92,7 @@ export const commitIndex = async (
     const args = [...hooks, 'commit', '-q', '-F', '-', ...(amend ? ['--amend'] : [])]
     const { code, stderr, text } = await write.run(args, {
       input: message,
+      ...SPARES_ALL,
       // Hooks may use their own patterns.
       env: { GIT_LITERAL_PATHSPECS: '0' },
       ...anyExit,
@@ -110,11 +111,12 @@ export const commitPathAlone = (
   const { git } = write.opened
   return keepingIndex(write, join(place.folder, 'kept'), async () => {
     const hooks = ['-c', `core.hooksPath=${await hooksOf(git, place.workspace)}`]
+    const spares = sparing(git, [Buffer.from(path).toString('latin1')])
     for (const [args, how] of [
-      [['add', '--', path], {}],
+      [['add', ...(await sparsely(git)), '--', path], {}],
       [[...hooks, 'commit', '-q', '--only', '-F', '-', '--', path], { input: message }],
     ] as const) {
-      const { code, stderr, text } = await write.run(args, { ...how, ...anyExit })
+      const { code, stderr, text } = await write.run(args, { ...how, ...anyExit, spares })
       if (code !== 0) throw new NotCommitted(verdictOf(stderr.trim() === '' ? text : stderr))
     }
     return undefined

@@ -1,7 +1,9 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
+import { conversionOf } from '../../../sdk/node/repositories/conversion.js'
 import { checkedPath } from '../repositories/names.js'
+import type { RepoGit } from '../repositories/repo-git.js'
 import type { GitChange } from '../records.js'
 import { orConflict, unmergedPaths, type Writing } from '../writes/write.js'
 import { changedRows, workingStatus } from './scan.js'
@@ -49,6 +51,16 @@ const checkThere = async ({ opened }: Writing, path: string, changed: ReadonlySe
   refuse('unprocessable', `${path} of ${repo} is ignored by git, or holds no file of its own`)
 }
 
+/** The argument with which git also stages what lies outside of a sparse checkout (git-add(1)). */
+export const sparsely = async ({ place }: RepoGit): Promise<string[]> =>
+  (await conversionOf(place)).sparse === undefined ? [] : ['--sparse']
+
+/** Returns a test whether none of some files, whose names are bytes as Latin-1, has a filter. */
+export const sparing = (git: RepoGit, paths: readonly string[]) => async (filter: string) => {
+  const { text } = await git.look(['check-attr', '-z', '--stdin', 'filter'], { input: asInput(paths, 'latin1') })
+  return text.split('\0').every((value, at) => at % 3 !== 2 || value !== filter)
+}
+
 /** Stages paths, or everything, as on disk. */
 export const stagePaths = async (write: Writing, asked: readonly string[] | undefined): Promise<void> => {
   const paths = asked?.map(path => checkedPath(write.opened.repo, path))
@@ -56,7 +68,12 @@ export const stagePaths = async (write: Writing, asked: readonly string[] | unde
   const changed = new Set([...conflicted, ...unstaged].map(({ path }) => path))
   for (const path of paths ?? []) await checkThere(write, path, changed)
   if (changed.size === 0) return
-  await orConflict(write.run(['add', '-A', ...FROM_INPUT], { input: asInput([...changed], 'latin1') }))
+  await orConflict(
+    write.run(['add', '-A', ...(await sparsely(write.opened.git)), ...FROM_INPUT], {
+      input: asInput([...changed], 'latin1'),
+      spares: sparing(write.opened.git, [...changed]),
+    }),
+  )
 }
 
 /** Writes one side of unmerged paths to disk; returns those that exist on that side. */
@@ -79,7 +96,8 @@ export const takeSide = async (
   const written = paths.filter(path => present.has(path))
   const gone = paths.filter(path => !present.has(path))
   for (const piece of inPieces(written)) await orConflict(write.run(['checkout', '-q', `--${side}`, '--', ...piece]))
-  for (const piece of inPieces(gone)) await orConflict(write.run(['rm', '-q', '-f', '--', ...piece]))
+  for (const piece of inPieces(gone))
+    await orConflict(write.run(['rm', '-q', '-f', ...(await sparsely(git)), '--', ...piece]))
   return written
 }
 

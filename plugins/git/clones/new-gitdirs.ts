@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { gitdirsIn } from '../../../sdk/node/wall/gitdir.js'
+import { gitdirsIn } from '../../../sdk/node/wall/gitdirs.js'
 import { readPlain } from '../../../sdk/node/files/files.js'
 
 /** The name of the note in a git dir whose checkout is not at its final path yet; it contains that path. */

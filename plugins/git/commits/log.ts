@@ -68,6 +68,8 @@ export const commitLog = async (objects: Objects, opened: OpenRepo, query: LogQu
     '--decorate=full',
     '--no-mailmap',
     '--encoding=UTF-8',
+    // A ref whose commit is lost does not end git for the others.
+    '--ignore-missing',
     `--max-count=${limit + 1}`,
     `--skip=${query.skip ?? 0}`,
     '--fixed-strings',

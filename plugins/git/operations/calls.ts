@@ -4,6 +4,7 @@ import { refuse, type Handlers } from '../../../sdk/index.js'
 import { anyExit } from '../branches/git-words.js'
 import { operationOf } from '../changes/operation.js'
 import { lockOf } from '../repositories/lock-files.js'
+import { SPARES_ALL } from '../repositories/repo-git.js'
 import { orConflict, unmergedPaths, writing, type WriteDeps, type Writing } from '../writes/write.js'
 import { abortOperation, operate, PLAIN, verdictAfter } from './conflicts.js'
 import type { OperationCalls } from './contract.js'
@@ -100,7 +101,7 @@ export const operationCalls = (deps: WriteDeps): Handlers<OperationCalls> => {
       writing(deps, { repo, verb: 'reset', whole: true, expectHead }, context, async write => {
         const commit = await objects.commit(write.opened.git, sha)
         const point = mode === 'hard' ? await write.savePoint('before a hard reset') : undefined
-        await orConflict(write.run(['reset', '-q', `--${mode}`, commit]))
+        await orConflict(write.run(['reset', '-q', `--${mode}`, commit], mode === 'hard' ? {} : SPARES_ALL))
         await write.note('reset', { from: write.head, to: commit, mode })
         return write.result({ point })
       }),
@@ -153,7 +154,8 @@ export const operationCalls = (deps: WriteDeps): Handlers<OperationCalls> => {
         if (!found.previousSha.startsWith(previousSha))
           return write.result({ code: 'other', reason: `${found.branch} moved since: preview the undo again` })
         const point = await write.savePoint('before an undo')
-        await orConflict(write.run(['reset', '-q', discardChanges ? '--hard' : '--soft', found.previousSha]))
+        const how = discardChanges ? {} : SPARES_ALL
+        await orConflict(write.run(['reset', '-q', discardChanges ? '--hard' : '--soft', found.previousSha], how))
         await write.note('undone', { branch: found.branch, from: found.sha, to: found.previousSha })
         return write.result({ point })
       }),

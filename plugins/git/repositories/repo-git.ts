@@ -1,6 +1,12 @@
 import { contains } from '../../../sdk/node/files/paths.js'
 import { git, GitFailure, type GitAnswer, type GitOptions } from '../../../sdk/node/programs/git.js'
-import { conversionOf, settingArgs } from '../../../sdk/node/repositories/conversion.js'
+import {
+  conversionOf,
+  failedFilter,
+  isMissingProgram,
+  settingArgs,
+  withoutFilter,
+} from '../../../sdk/node/repositories/conversion.js'
 import { note } from '../../../sdk/node/wall/sources.js'
 import type { WallBase } from '../../../sdk/node/transport/remote-git.js'
 import type { WallSpec } from '../../../sdk/node/wall/wall.js'
@@ -11,6 +17,15 @@ import type { RepoPlace } from './repo-place.js'
 export type RepoWall = WallBase & Pick<WallSpec, 'network'>
 
 type How = Omit<GitOptions, 'wall'>
+
+/** How git is to write. */
+export type WriteHow = How & {
+  /** Whether no file that git stores or writes has a filter: git goes on without one whose program is missing. */
+  readonly spares?: (filter: string) => boolean | Promise<boolean>
+}
+
+/** For commands that store and write no file. */
+export const SPARES_ALL: Pick<WriteHow, 'spares'> = { spares: () => true }
 
 /** Where git-lfs writes what it compares (git-lfs-config(5)): a folder of the wall, since git's cannot be written. */
 const COMPARED = ['-c', 'lfs.storage=/tmp/lfs']
@@ -50,12 +65,14 @@ export class RepoGit {
 
   /** Reads the index or the working tree, behind a wall in which nothing can be written. */
   look(args: readonly string[], how: How = {}): Promise<GitAnswer> {
-    return this.#run([...COMPARED, ...args], { timeoutMs: READ_MS, priority: 'own', ...how, wall: this.#sealed() })
+    const options: GitOptions = { timeoutMs: READ_MS, priority: 'own', ...how, wall: this.#sealed() }
+    return this.#withoutMissing([...COMPARED, ...args], options, () => true)
   }
 
   /** Writes refs, the index or the working tree, behind a wall. */
-  write(args: readonly string[], how: How = {}): Promise<GitAnswer> {
-    return this.#run(args, { timeoutMs: WRITE_MS, ...how, wall: this.wall })
+  write(args: readonly string[], { spares, ...how }: WriteHow = {}): Promise<GitAnswer> {
+    const options: GitOptions = { timeoutMs: WRITE_MS, ...how, wall: this.wall }
+    return spares ? this.#withoutMissing(args, options, spares) : this.#run(args, options)
   }
 
   /** The variables that fix git's folders, regardless of the repository's settings. */
@@ -87,6 +104,32 @@ export class RepoGit {
     const from = await note(wall.data, attributes)
     const shown = [...(wall.shown ?? []), { from, to: from }]
     return { settings: [...settings, '-c', `core.attributesFile=${from}`], wall: { ...wall, shown } }
+  }
+
+  /** Runs git without the filters that it ends for because their programs are missing. */
+  async #withoutMissing(
+    args: readonly string[],
+    options: GitOptions,
+    spares: NonNullable<WriteHow['spares']>,
+  ): Promise<GitAnswer> {
+    const off = new Map<string, readonly string[]>()
+    for (;;) {
+      const failed = await this.#run([...[...off.values()].flat(), ...args], options).catch((error: unknown) => {
+        if (error instanceof GitFailure) return error
+        throw error
+      })
+      const failure =
+        failed instanceof GitFailure
+          ? failed
+          : failed.code === 0
+            ? undefined
+            : new GitFailure(args[0] ?? '', failed.code, failed.stderr)
+      const filter = failure && isMissingProgram(failure) ? failedFilter(failure)?.filter : undefined
+      if (filter !== undefined && !off.has(filter) && (await spares(filter)))
+        off.set(filter, settingArgs(withoutFilter(filter)))
+      else if (failed instanceof GitFailure) throw failed
+      else return failed
+    }
   }
 
   async #run(args: readonly string[], options: GitOptions): Promise<GitAnswer> {

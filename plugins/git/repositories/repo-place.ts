@@ -1,7 +1,7 @@
 import { lstatSync, realpathSync, type Stats } from 'node:fs'
 import { isAbsolute, join, resolve } from 'node:path'
 import { readPlain } from '../../../sdk/node/files/files.js'
-import { gitdirsIn } from '../../../sdk/node/wall/gitdir.js'
+import { gitdirsIn } from '../../../sdk/node/wall/gitdirs.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 
 /** The folders of the workspace and of the daemon's own files. */

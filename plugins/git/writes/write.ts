@@ -3,14 +3,14 @@ import { access } from 'node:fs/promises'
 import { setTimeout as pause } from 'node:timers/promises'
 import { refuse, type Context, type Host } from '../../../sdk/index.js'
 import { writeFailure } from '../../../sdk/node/files/disk.js'
-import { GitFailure, type GitAnswer, type GitOptions, type Identity } from '../../../sdk/node/programs/git.js'
+import { GitFailure, type GitAnswer, type Identity } from '../../../sdk/node/programs/git.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { operationOf } from '../changes/operation.js'
 import type { Scans } from '../changes/scans.js'
 import type { Objects } from '../objects/objects.js'
 import type { GitCode, GitResult } from '../records.js'
 import { lockOf } from '../repositories/lock-files.js'
-import { verdictOf } from '../repositories/repo-git.js'
+import { verdictOf, type WriteHow } from '../repositories/repo-git.js'
 import type { RepoLocks } from '../repositories/repo-locks.js'
 import type { OpenRepo, Repositories } from '../repositories/repositories.js'
 import type { RefsWatch } from '../watch/refs-watch.js'
@@ -61,7 +61,7 @@ export interface Writing {
   readonly head: string | undefined
   readonly identity: Identity
   /** Runs git, waits while a lock file blocks it, and refuses where the disk is full. */
-  run(args: readonly string[], how?: Omit<GitOptions, 'wall' | 'identity'>): Promise<GitAnswer>
+  run(args: readonly string[], how?: Omit<WriteHow, 'identity'>): Promise<GitAnswer>
   /** Saves a point of the workspace; undefined if the group history is not served. */
   savePoint(label: string): Promise<string | undefined>
   /** The answer of a write with its outcome. */

@@ -1,4 +1,4 @@
-import { dirname, join, relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { foldedName } from '../../../sdk/node/files/closed-names.js'
 import { wayOf } from '../../../sdk/node/files/links.js'
@@ -20,7 +20,7 @@ const OUT = 'it is a link that leads out of the workspace'
 const CIRCLE = 'it is a link that leads in a circle'
 const TWIN = 'it is a link, or leads through one, whose name some disks confuse with another one of the bundle'
 /** The most characters of paths that are walked to resolve all links. */
-const MOST_WALKED = 64 * 1024 * 1024
+const MOST_WALKED = 32 * 1024 * 1024
 const PAUSE = 256 * 1024
 
 /**
@@ -79,18 +79,39 @@ const folding = (): ((path: string) => string) => {
   return path => path.split('/').map(name).join('/')
 }
 
+/** The segments of links as such a disk reads them, and at the last one the link. */
+interface LinkNode {
+  readonly below: Map<string, LinkNode>
+  link?: string
+}
+
 /** Links whose name such a disk confuses with another entry of the bundle or a folder above it. */
 const twins = (
   paths: readonly string[],
-  fold: (path: string) => string,
+  fold: (segment: string) => string,
   spelt: ReadonlyMap<string, readonly string[]>,
 ): Set<string> => {
-  const seen = new Set<string>()
   const found = new Set<string>()
+  const root: LinkNode = { below: new Map() }
+  for (const [folded, [link, ...others]] of spelt) {
+    if (others.length > 0) for (const one of [link!, ...others]) found.add(one)
+    let node = root
+    for (const segment of folded.split('/')) {
+      const next: LinkNode = node.below.get(segment) ?? { below: new Map() }
+      node.below.set(segment, next)
+      node = next
+    }
+    node.link = link!
+  }
+  // Only as far as a link has the same folders: paths may have thousands of others.
   for (const path of paths) {
-    for (let at = path; at !== '.' && !seen.has(at); at = dirname(at)) {
-      seen.add(at)
-      for (const other of spelt.get(fold(at)) ?? []) if (other !== at) found.add(other)
+    let end = -1
+    for (let node: LinkNode | undefined = root; node && end < path.length;) {
+      const from = end + 1
+      const slash = path.indexOf('/', from)
+      end = slash < 0 ? path.length : slash
+      node = node.below.get(fold(path.slice(from, end)))
+      if (node?.link !== undefined && node.link !== path.slice(0, end)) found.add(node.link)
     }
   }
   return found

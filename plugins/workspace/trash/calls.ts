@@ -16,10 +16,12 @@ import { assertIdle, endTerminalsIn } from './busy.js'
 import { copyAll } from './copy.js'
 import type { TrashCalls } from './contract.js'
 import { measure } from './measure.js'
+import { assertSeen, seenAt } from './stamp.js'
 import { MOST_TRASH, type TrashStore } from './trash-store.js'
 
 const PAGE = 100
 const MOST_PAGE = 500
+const NOTHING = { stamp: 'absent', files: 0, bytes: 0 }
 const MOST_COPIED = { files: 1_000_000, bytes: Number.MAX_SAFE_INTEGER }
 
 const isThere = async ({ target }: OpenedParent): Promise<boolean> =>
@@ -39,6 +41,12 @@ const found = async (tree: PathTree, path: string, reads = false): Promise<Opene
   if (await isThere(parent)) return parent
   await parent.close()
   return undefined
+}
+
+/** The stamp of what is at a path, without making the folders on the way. */
+const stampAt = async (tree: PathTree, path: string): Promise<string> => {
+  await using parent = await found(tree, path)
+  return (parent ? await seenAt(parent.target) : NOTHING).stamp
 }
 
 const needed = async (tree: PathTree, path: string, reads = false): Promise<OpenedParent> =>
@@ -66,8 +74,21 @@ const toTrash = async ({ host, trash }: TrashDeps, parent: OpenedParent, context
   return id
 }
 
+/** What a new path may replace. */
+interface Replacing {
+  readonly overwrite: boolean
+  /** The stamp of what somebody saw there. */
+  readonly expect: string | undefined
+}
+
 /** Makes a path free, or refuses. */
-const cleared = async (deps: TrashDeps, parent: OpenedParent, overwrite: boolean, context: Context): Promise<void> => {
+const cleared = async (
+  deps: TrashDeps,
+  parent: OpenedParent,
+  { overwrite, expect }: Replacing,
+  context: Context,
+): Promise<void> => {
+  await assertSeen(parent.target, realOf(parent), expect)
   const there = await lstat(parent.target).catch(() => undefined)
   if (!there) return
   const path = realOf(parent)
@@ -84,12 +105,14 @@ export const trashCalls = (deps: TrashDeps): Handlers<TrashCalls> => {
   const { host, changes, locks, trash } = deps
   const alone = <T>(work: () => Promise<T>) => locks.with('write', work)
   return {
-    'DELETE /workspace/entry': ({ path, permanent = false }, context) =>
+    'DELETE /workspace/entry': ({ path, permanent = false, mode = 'apply', expect }, context) =>
       alone(async () => {
         await using parent = await found(await sharedTree(host, context), path)
+        if (mode === 'check') return { ok: true, ...(parent ? await seenAt(parent.target) : NOTHING) }
         if (!parent) return { ok: true }
         const real = realOf(parent)
         await assertIdle(host, real, parent.target)
+        await assertSeen(parent.target, real, expect)
         await endTerminalsIn(host, real, context)
         if (!permanent) {
           const trashId = await toTrash(deps, parent, context)
@@ -124,10 +147,11 @@ export const trashCalls = (deps: TrashDeps): Handlers<TrashCalls> => {
         return { ok: true, path }
       }),
 
-    'POST /workspace/move': ({ from, to, overwrite = false }, context) =>
+    'POST /workspace/move': ({ from, to, overwrite = false, mode = 'apply', expect }, context) =>
       alone(async () => {
         const tree = await sharedTree(host, context)
         await using source = await needed(tree, from)
+        if (mode === 'check') return { ok: true, stamp: await stampAt(tree, to) }
         const real = realOf(source)
         await assertIdle(host, real, source.target)
         await using target = await openParent(tree, to, { make: true })
@@ -135,13 +159,13 @@ export const trashCalls = (deps: TrashDeps): Handlers<TrashCalls> => {
         if (place === real) return { ok: true }
         if (isWithin(real, place)) intoItself(from, to)
         const same = await sameEntry(source, target)
-        if (!same) await cleared(deps, target, overwrite, context)
+        if (!same) await cleared(deps, target, { overwrite, expect }, context)
         await moved(source, target, from)
         changes.note([...target.made, real, place])
         return { ok: true }
       }),
 
-    'POST /workspace/copy': ({ from, to, overwrite = false }, context) =>
+    'POST /workspace/copy': ({ from, to, overwrite = false, mode = 'apply', expect }, context) =>
       alone(async () => {
         const tree = await sharedTree(host, context)
         await using source = await needed(tree, from, true)
@@ -151,13 +175,16 @@ export const trashCalls = (deps: TrashDeps): Handlers<TrashCalls> => {
           MOST_COPIED,
           ({ files }) => `${shownPath(from)} has more than ${files - 1} files, and so many are copied at most`,
         )
+        const { files, bytes } = extent
+        if (mode === 'check') return { ok: true, files, bytes, stamp: await stampAt(tree, to) }
         await using target = await openParent(tree, to, { make: true })
         const place = realOf(target)
         if (isWithin(real, place)) intoItself(from, to)
-        if (!overwrite && (await isThere(target))) await cleared(deps, target, false, context)
-        await staged(source.target, target, from, () => cleared(deps, target, overwrite, context))
+        await assertSeen(target.target, place, expect)
+        if (!overwrite && (await isThere(target))) await cleared(deps, target, { overwrite, expect }, context)
+        await staged(source.target, target, from, () => cleared(deps, target, { overwrite, expect }, context))
         changes.note([...target.made, place])
-        return { ok: true, files: extent.files, bytes: extent.bytes }
+        return { ok: true, files, bytes }
       }),
   }
 }

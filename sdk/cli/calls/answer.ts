@@ -83,7 +83,7 @@ const listOf = (answer: unknown, verb: CliVerb, rows: readonly string[], shown: 
 /** A sentence for each entry of the lists of an answer. */
 const linesOf = (answer: unknown, lines: readonly CliLine[] = [], shown: AnswerContext): string[] =>
   lines.flatMap(({ rows, if: has, text, first }) => {
-    const entries = entriesOf(answer, rows === '' ? [] : rows.split('.')).filter(
+    const entries = answerEntries(answer, rows === '' ? [] : rows.split('.')).filter(
       entry => has === undefined || isThere(fieldOf(entry, has)),
     )
     return entries
@@ -92,10 +92,11 @@ const linesOf = (answer: unknown, lines: readonly CliLine[] = [], shown: AnswerC
   })
 
 /** The entries of the list of a path, each with what it belongs to as `of`. */
-const entriesOf = (value: unknown, [name, ...rest]: readonly string[], of?: Row): Row[] => {
-  if (Array.isArray(value)) return value.flatMap(each => entriesOf(each, name === undefined ? [] : [name, ...rest], of))
+export const answerEntries = (value: unknown, [name, ...rest]: readonly string[], of?: Row): Row[] => {
+  if (Array.isArray(value))
+    return value.flatMap(each => answerEntries(each, name === undefined ? [] : [name, ...rest], of))
   if (!isRow(value)) return []
-  return name === undefined ? [{ ...value, ...(of && { of }) }] : entriesOf(value[name], rest, value)
+  return name === undefined ? [{ ...value, ...(of && { of }) }] : answerEntries(value[name], rest, value)
 }
 
 /** What the text of values depends on. */

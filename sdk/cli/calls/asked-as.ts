@@ -1,9 +1,11 @@
 import type { CliColumns, CliInput } from '../../cli-table.js'
 import type { Client } from '../../client.js'
-import { asked } from '../terminal/asked.js'
+import { connected } from '../daemon/connection.js'
+import { asked, printResult } from '../terminal/asked.js'
 import { SELF } from '../terminal/own-name.js'
 import type { GivenArguments, Terminal } from '../verb.js'
 import { answerLines } from './answer.js'
+import { assertDone, failedOf, failuresOf } from './failures.js'
 import { tableOf } from './tables.js'
 
 /** What a written verb adds to the verb of the table. */
@@ -24,6 +26,27 @@ export const askedAs = async <T>(
   ask: (client: Client, options: { readonly signal: AbortSignal }) => Promise<T>,
   more: TableWith = {},
 ): Promise<number> => asked(terminal, given, ask, await wordsAs(terminal, shownBy, more))
+
+/** A call that a written verb makes, with the group whose table says which of its answers are failures. */
+export type FailingCall = readonly [group: string, call: string]
+
+/** Makes one call and prints its answer; an answer that says that the call failed ends the program as a failure. */
+export const askedOf = async <T>(
+  terminal: Terminal,
+  given: GivenArguments,
+  call: FailingCall,
+  ask: (client: Client, options: { readonly signal: AbortSignal }) => Promise<T>,
+  words: (answer: T, failed: boolean) => readonly string[],
+): Promise<number> => {
+  const failures = await failuresOf(terminal, call)
+  return connected(terminal, given, async ({ client }) => {
+    const answer = await ask(client, { signal: terminal.signal })
+    const failed = failedOf(answer, failures, SELF)
+    const code = await printResult(terminal, given, answer, () => words(answer, failed !== undefined))
+    assertDone(failed)
+    return code
+  })
+}
 
 /** The text of an answer as a verb of a group's table shows it. */
 export const wordsAs = async (

@@ -6,10 +6,11 @@ import { quoted } from '../terminal/text.js'
 import { CONNECTION, type Flag, misused, type Verb } from '../verb.js'
 import { answerLines, eventLine } from './answer.js'
 import { didOf } from './did.js'
+import { failuresOf } from './failures.js'
 import { flagName, inputOf, isNeeded, isOwnFlag, isSecret, placedOf } from './input.js'
 import { hyphenated, type Field, type Operation } from './operation.js'
 import { printAnswer } from './print.js'
-import { bareOf, type GroupCommand } from './tables.js'
+import { bareOf, type GroupCommand, verbFor } from './tables.js'
 
 /** Makes a call of the document a verb of the command line, as the table of its group says. */
 export const commandOf = (command: GroupCommand): Verb => {
@@ -47,14 +48,16 @@ export const commandOf = (command: GroupCommand): Verb => {
             + `HTTP call ${operation.call}`,
         )
       const input = await inputOf(terminal, given, command)
+      const words = verbFor(command, input)
       const shown = {
-        ...(verb && { verb }),
+        ...(words && { verb: words }),
         ...{ input, width: terminal.width, now: Date.now(), self: SELF },
         did: didOf(
           name,
           placed.map(field => input[field.name]),
         ),
       }
+      const failures = await failuresOf(terminal, [group, operation.call])
       return connected(terminal, given, async ({ client }) =>
         printAnswer(
           terminal,
@@ -63,6 +66,8 @@ export const commandOf = (command: GroupCommand): Verb => {
           {
             lines: answer => answerLines(answer, shown),
             event: event => eventLine(event, shown),
+            failures,
+            saysDone: words?.done !== undefined,
           },
         ),
       )

@@ -1,8 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import type { Bytes } from '../../contract.js'
+import type { CliFailure } from '../../cli-table.js'
+import { SELF } from '../terminal/own-name.js'
 import { jsonLine } from '../terminal/text.js'
 import { EXIT, CommandFailure, type GivenArguments, type Terminal } from '../verb.js'
 import { write } from '../terminal/write.js'
+import { assertDone, type FailedAnswer, failedOf } from './failures.js'
 
 const isStream = (answer: unknown): answer is AsyncIterable<unknown> =>
   typeof answer === 'object' && answer !== null && Symbol.asyncIterator in answer
@@ -13,23 +16,45 @@ const isBytes = (answer: unknown): answer is Bytes =>
 export interface AnswerText {
   readonly lines: (answer: unknown) => readonly string[]
   readonly event?: (event: unknown) => string | undefined
+  /** The fields that say that the call failed. */
+  readonly failures: readonly CliFailure[]
+  /** Whether the first line says what was done, and so what was not. */
+  readonly saysDone?: boolean
 }
 
-/** Prints the answer of a call: events of a stream as they come, bytes unchanged, other values as text or JSON. */
+/**
+ * Prints the answer of a call: events of a stream as they come, bytes unchanged, other values as text or JSON. It fails
+ * if the answer says that the call did.
+ */
 export const printAnswer = async (
   terminal: Terminal,
   given: GivenArguments,
   answer: unknown,
-  { lines, event }: AnswerText,
+  { lines, event, failures, saysDone = false }: AnswerText,
 ): Promise<number> => {
+  const json = given.on('json')
   const eventText = (one: unknown) => {
-    const text = given.on('json') ? undefined : event?.(one)
+    const text = json ? undefined : event?.(one)
     return text === undefined ? jsonLine(one) : `${text}\n`
   }
-  if (isStream(answer)) for await (const one of answer) await write(terminal, eventText(one))
-  else if (isBytes(answer)) await writeBytes(terminal, Buffer.from(answer.data))
-  else if (given.on('json')) await write(terminal, jsonLine(answer))
-  else await write(terminal, `${lines(answer).join('\n')}\n`)
+  if (isBytes(answer)) {
+    await writeBytes(terminal, Buffer.from(answer.data))
+    return EXIT.ok
+  }
+  if (isStream(answer)) {
+    let failed: FailedAnswer | undefined
+    for await (const one of answer) {
+      await write(terminal, eventText(one))
+      failed = failedOf(one, failures, SELF) ?? failed
+    }
+    assertDone(failed)
+    return EXIT.ok
+  }
+  const failed = failedOf(answer, failures, SELF)
+  const text = json ? [JSON.stringify(answer)] : lines(answer)
+  const [done, rest] = failed && saysDone && !json ? [text[0]!, text.slice(1)] : [undefined, text]
+  if (rest.length > 0) await write(terminal, json ? jsonLine(answer) : `${rest.join('\n')}\n`)
+  assertDone(failed, done)
   return EXIT.ok
 }
 

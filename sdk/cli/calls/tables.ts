@@ -1,7 +1,7 @@
 import { existsSync, globSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import type { CliTable, CliVerb } from '../../cli-table.js'
+import type { CliInput, CliTable, CliVerb } from '../../cli-table.js'
 import type { Terminal } from '../verb.js'
 import type { Operation } from './operation.js'
 
@@ -24,6 +24,8 @@ export interface GroupCommand {
   readonly name: string
   readonly operation: Operation
   readonly verb?: CliVerb
+  /** All verbs of its call, if it has several: the input decides which one's words fit. */
+  readonly siblings?: readonly CliVerb[]
   /** For programs: not listed. */
   readonly hidden: boolean
 }
@@ -36,13 +38,23 @@ export const groupCommands = (operations: readonly Operation[], table: CliTable 
       const hidden = table?.hidden?.includes(operation.call) ?? false
       return verbs.length === 0
         ? [{ name: operation.name, operation, hidden }]
-        : verbs.map(([name, verb]) => ({ name, operation, verb, hidden }))
+        : verbs.map(([name, verb]) => ({
+            ...{ name, operation, verb, hidden },
+            ...(verbs.length > 1 && { siblings: verbs.map(([, each]) => each) }),
+          }))
     })
     .sort((one, other) => (one.name < other.name ? -1 : 1))
 
 /** The command of a name, or of the name that the document has for its call. */
 export const commandNamed = (commands: readonly GroupCommand[], name: string): GroupCommand | undefined =>
   commands.find(command => command.name === name) ?? commands.find(({ operation }) => operation.name === name)
+
+/** The verb whose words fit an input: of several of one call the one that fills in what is given. */
+export const verbFor = ({ verb, siblings = [] }: GroupCommand, input: CliInput): CliVerb | undefined =>
+  siblings.find(({ fill }) => {
+    const filled = Object.entries(fill?.({}) ?? {})
+    return filled.length > 0 && filled.every(([field, value]) => input[field] === value)
+  }) ?? verb
 
 /** The verbs that a bare group does, if it has no table that says so. */
 const LISTS = ['list', 'get', 'status']

@@ -1,7 +1,7 @@
 import { type Client, createClient, Unreached } from '../../client.js'
 import { askSocket, type SocketRequest } from './socket.js'
 import { Refusal } from '../../refusal.js'
-import { daemonAt, findDaemon, type Running } from './daemon.js'
+import { assertAnswers, daemonAt, findDaemon, type Running } from './daemon.js'
 import { WITHOUT_WALL } from '../../node/wall/absence.js'
 import { inputText } from '../terminal/input.js'
 import { EXIT, CommandFailure, type GivenArguments, misused, type Terminal } from '../verb.js'
@@ -33,12 +33,14 @@ export const connected = async <T>(
     if (!daemon && (await wallOf(client, terminal)) === 'none') warn()
     return work({ client, url, ...(daemon && { daemon }) })
   }
-  if (!daemon)
+  if (!daemon) {
+    await assertAnswers(url, terminal)
     throw new CommandFailure(
       EXIT.refused,
       `no credential for ${url}: it is not a daemon of this user on this machine, so put a control token into `
         + 'SANDBOX_TOKEN',
     )
+  }
   return asOwner(daemon, terminal, work)
 }
 

@@ -53,6 +53,13 @@ export const findDaemon = async (terminal: Surroundings, data: string | undefine
   return none(`${found.length} daemons are running and none serves this folder; choose one with --url:\n${rows}`)
 }
 
+/** Fails if nothing that is a daemon answers at an address. */
+export const assertAnswers = async (url: string, { signal }: Pick<Surroundings, 'signal'>): Promise<void> => {
+  const answer = await answerOf(url, signal)
+  if (answer === 'none') none(`no daemon answers at ${url}`)
+  if (answer === 'late') none(`what listens at ${url} did not answer within ${HEALTH_MS / 1000} s`)
+}
+
 /** The running daemon of this user on this machine at an address. */
 export const daemonAt = async (terminal: Surroundings, url: string): Promise<Running | undefined> => {
   const { origin } = new URL(url)

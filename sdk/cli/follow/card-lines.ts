@@ -1,4 +1,4 @@
-import type { Card, CardReply, LandConflict } from '../../../plugins/agent/contract.js'
+import type { Card, CardReply, InTheWay, LandConflict } from '../../../plugins/agent/contract.js'
 import { oneLine, plain, type Styles } from '../terminal/text.js'
 
 /** The lines that show a card. */
@@ -83,8 +83,23 @@ export const conflictLines = (conflicts: readonly LandConflict[]): string[] =>
         ? 'its main checkout does not exist'
         : `${paths.length} of ${paths.length + clean} paths conflict${mainBranch ? ` on ${oneLine(mainBranch)}` : ''}`
     }`,
-    ...paths.map(({ path, reason }) => `  ${oneLine(path)}: ${WHY[reason] ?? oneLine(String(reason))}`),
+    ...paths.map(
+      ({ path, reason, inTheWay }) =>
+        `  ${oneLine(path)}: ${inTheWay ? standsThere(inTheWay) : (WHY[reason] ?? oneLine(String(reason)))}`,
+    ),
   ])
+
+const standsThere = ({ path, what }: InTheWay): string =>
+  `the workspace has ${STANDS[what] ?? oneLine(String(what))} at ${oneLine(path)}`
+
+const STANDS: { readonly [what: string]: string } = {
+  file: 'a file',
+  folder: 'a folder',
+  link: 'a link',
+  repository: 'another repository',
+  closed: 'a folder that cannot be opened',
+  special: 'something that is no file',
+}
 
 const WHY: { readonly [reason: string]: string } = {
   workspace: 'your uncommitted change is in the way',

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
-import { delimiter, dirname, join } from 'node:path'
+import { delimiter, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageFolder } from '../../node/programs/package.js'
 import { quoted } from './text.js'
@@ -16,8 +16,17 @@ const real = (path: string): string | undefined => {
 export const OF_NPM = /node_modules[/\\](?:\.bin|.*node-gyp-bin)$/
 
 /** The folders of PATH that a person's shell has. */
-export const pathFolders = (PATH: string): string[] =>
-  PATH.split(delimiter).filter(folder => folder !== '' && !OF_NPM.test(folder))
+export const pathFolders = (PATH: string, startedByNpm = true): string[] =>
+  PATH.split(delimiter).filter(folder => folder !== '' && !(startedByNpm && OF_NPM.test(folder)))
+
+/** The part of the environment that says how a program was started. */
+export interface StartedWith {
+  readonly PATH?: string | undefined
+  /** The command as a person typed it, or its path: shells set it for what they start. */
+  readonly _?: string | undefined
+  /** Set for all that npm starts. */
+  readonly npm_execpath?: string | undefined
+}
 
 const LINK = '#!/bin/sh\n# Made by "sandbox link"; "sandbox uninstall" removes it.\n'
 
@@ -49,22 +58,25 @@ const npmFolder = (cwd: string): string => {
 
 /**
  * The command that runs this program again from a folder: `sandbox` if it is on PATH, `npx sandbox` where npm finds it
- * in that folder, else the full command. Elsewhere npx would offer an unrelated public package of that name.
+ * in that folder, the path that was typed, else the full command. Elsewhere npx would offer an unrelated public package
+ * of that name.
  */
 export const programName = (
-  { PATH = '' }: { readonly PATH?: string | undefined },
+  { PATH = '', _: typed, npm_execpath }: StartedWith,
   cwd: string,
   program: string,
 ): string => {
   const found = real(program)
   const isIt = (folder: string) => found !== undefined && startsIt(join(folder, 'sandbox'), found)
-  if (pathFolders(PATH).some(isIt)) return 'sandbox'
+  if (pathFolders(PATH, npm_execpath !== undefined).some(isIt)) return 'sandbox'
   const from = npmFolder(cwd)
   if (found !== undefined && real(from) === packageFolder(dirname(found))) return NPX
   for (let folder = from; ; folder = dirname(folder)) {
     if (isIt(join(folder, 'node_modules', '.bin'))) return NPX
-    if (folder === dirname(folder)) return [process.execPath, found ?? program].map(quoted).join(' ')
+    if (folder === dirname(folder)) break
   }
+  if (typed?.includes('/') && found !== undefined && startsIt(resolve(cwd, typed), found)) return quoted(typed)
+  return [process.execPath, found ?? program].map(quoted).join(' ')
 }
 
 const NPX = 'npx sandbox'

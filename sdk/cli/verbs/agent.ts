@@ -1,6 +1,7 @@
 import { text as textOf } from 'node:stream/consumers'
 import type { ApplyFrame } from '../../../plugins/capabilities/contract.js'
 import { wordsAs } from '../calls/asked-as.js'
+import { assertDone, type FailedAnswer, failedOf, failuresOf } from '../calls/failures.js'
 import { asked } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
 import { SELF } from '../terminal/own-name.js'
@@ -73,7 +74,9 @@ const added = async (terminal: Terminal, given: GivenArguments, name: string): P
   if (given.on('env-stdin') && given.text('token-file') === '-')
     misused('standard input can hold the variables or the control token, not both')
   const env = given.on('env-stdin') ? await textOf(terminal.in) : undefined
+  const failures = await failuresOf(terminal, ['capabilities', 'POST /capabilities'])
   return connected(terminal, given, async ({ client }) => {
+    let failed: FailedAnswer | undefined
     const config = {
       command: command!,
       ...(label !== undefined && { name: label }),
@@ -83,10 +86,13 @@ const added = async (terminal: Terminal, given: GivenArguments, name: string): P
     const connect = async () => {
       const asked = { id: name, kind: 'agent', config } as const
       const frames = await client.call('POST /capabilities', asked, { signal: terminal.signal })
-      for await (const frame of frames)
+      for await (const frame of frames) {
         await write(terminal, given.on('json') ? jsonLine(frame) : `${wordsOf(frame, name)}\n`)
+        failed = failedOf(frame, failures, SELF) ?? failed
+      }
     }
     await (env === undefined ? connect() : withStoreNote(terminal, given, client, connect))
+    assertDone(failed)
     return EXIT.ok
   })
 }

@@ -3,7 +3,7 @@ import type { Client } from '../../client.js'
 import { printResult } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
 import { confirmed } from '../terminal/confirm.js'
-import { conversationOf, withText } from '../follow/newest.js'
+import { conversationBefore, conversationOf, withText } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
 import { begin, BEGIN, words } from './run.js'
 import { counted, oneLine, plain, quoted, short } from '../terminal/text.js'
@@ -88,18 +88,18 @@ export const fork: Verb = {
   least: 1,
   most: Infinity,
   run: async (terminal, given) => {
-    const { before: source, text } = withText(fork, given)
+    const said = withText(fork, given)
     const before = placeOf(given)
     const files = filesOf(given)
     if (files === 'then' && before === undefined)
       misused('--files then: expected --before N as well, the message whose files to take')
     const conversationId = newConversation(given, 'as')
     checkTurn(given)
-    const prompt = await words(terminal, text)
+    const prompt = await words(terminal, said.text)
     if (!prompt.trim()) misused('expected a prompt, found nothing')
     return connected(terminal, given, async connection => {
       const { client } = connection
-      const from = await conversationOf(terminal, client, source)
+      const from = await conversationBefore(terminal, client, fork, said)
       const { branch } = await client.call('GET /agents/{id}', { id: from }, { signal: terminal.signal })
       const keep =
         before

@@ -1,4 +1,5 @@
 import type { Routed } from '../../client.js'
+import { failuresOf } from '../calls/failures.js'
 import { printAnswer } from '../calls/print.js'
 import { connected } from '../daemon/connection.js'
 import { inputText } from '../terminal/input.js'
@@ -34,11 +35,14 @@ export const call: Verb = {
       /^(get|post|put|patch|delete) (\/\S*)$/i.exec(name)
       ?? misused(`expected a call such as 'GET /agents', found ${name}`)
     const input = Object.fromEntries(await Promise.all(pairs.map(pair => pairOf(terminal, pair))))
+    const asked = `${method!.toUpperCase()} ${path}`
+    const failures = await failuresOf(terminal, [undefined, asked])
     return connected(terminal, given, async ({ client }) => {
-      const answer: unknown = await client.call(`${method!.toUpperCase()} ${path}` as Routed, input as never, {
-        signal: terminal.signal,
+      const answer: unknown = await client.call(asked as Routed, input as never, { signal: terminal.signal })
+      return printAnswer(terminal, given, answer, {
+        lines: value => [JSON.stringify(value, undefined, 2)],
+        failures,
       })
-      return printAnswer(terminal, given, answer, { lines: value => [JSON.stringify(value, undefined, 2)] })
     })
   },
 }

@@ -3,7 +3,7 @@ import { askedAs } from '../calls/asked-as.js'
 import { asked, printResult } from '../terminal/asked.js'
 import { ATTACH, attachmentsOf } from '../follow/attachments.js'
 import { connected } from '../daemon/connection.js'
-import { conversationOf, withText } from '../follow/newest.js'
+import { conversationBefore, conversationOf, withText } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
 import { words } from './run.js'
 import { oneLine, plain, quoted } from '../terminal/text.js'
@@ -26,19 +26,19 @@ export const steerVerb: Verb = {
   least: 1,
   most: Infinity,
   run: async (terminal, given) => {
-    const { before, text: typed } = withText(steerVerb, given)
-    const text = await words(terminal, typed)
+    const said = withText(steerVerb, given)
+    const text = await words(terminal, said.text)
     if (!text.trim()) misused('expected a text, found nothing')
     return connected(terminal, given, async connection => {
       const attachments = await attachmentsOf(terminal, connection, given.all('attach'))
-      const conversationId = await conversationOf(terminal, connection.client, before, { working: true })
+      const conversationId = await conversationBefore(terminal, connection.client, steerVerb, said, { working: true })
       const input = { conversationId, text, ...(attachments.length && { attachments }) }
-      const said = await connection.client
+      const answer = await connection.client
         .call('POST /agent/steer', input, { signal: terminal.signal })
         .catch(error => {
           throw inWords(error, conversationId)
         })
-      return printResult(terminal, given, said, () => `said to ${oneLine(conversationId)}`)
+      return printResult(terminal, given, answer, () => `said to ${oneLine(conversationId)}`)
     })
   },
 }
@@ -65,9 +65,10 @@ export const rename: Verb = {
   least: 1,
   most: Infinity,
   run: (terminal, given) => {
-    const { before, text: title } = withText(rename, given)
+    const said = withText(rename, given)
+    const title = said.text
     return connected(terminal, given, async ({ client }) => {
-      const id = await conversationOf(terminal, client, before)
+      const id = await conversationBefore(terminal, client, rename, said)
       return printResult(
         terminal,
         given,

@@ -166,12 +166,15 @@ export const showDiff = async (
   const all = changes.repos.flatMap(({ repo, changes }) => changes.map(change => ({ repo, change })))
   if (all.length === 0) await write(terminal, 'nothing was changed\n')
   for (const { repo, change } of all) {
-    await write(terminal, `${headOf(repo, change, styles)}\n`)
-    if (stat || change.tooLarge !== undefined) continue
-    const lines = await client
+    if (stat || change.tooLarge !== undefined) {
+      await write(terminal, `${headOf(repo, change, styles)}\n`)
+      continue
+    }
+    const { lines, counts } = await client
       .call('GET /agents/{id}/{repo}/file-diff', { id, repo, path: change.path }, { signal })
-      .then(sides => linesOfSides(sides, styles), cannotBeShown)
-    await write(terminal, lines.map(line => `${line}\n`).join(''))
+      .then(sides => shownSides(sides, styles), cannotBeShown)
+    const head = headOf(repo, { ...change, ...counts }, styles)
+    await write(terminal, [head, ...lines].map(line => `${line}\n`).join(''))
   }
   if (changes.conflicts)
     await write(
@@ -181,15 +184,25 @@ export const showDiff = async (
   return changes
 }
 
-const linesOfSides = ({ binary, before = '', after = '', truncated }: TwoSides, styles: Styles): string[] => [
-  ...(binary ? ['binary'] : hunks(compare(before, after)).map(line => coloured(plain(line), styles))),
-  ...(truncated ? ['… cut short'] : []),
-]
+interface ShownSides {
+  readonly lines: readonly string[]
+  /** Of the lines that are shown: the file may have changed since it was listed. Absent: not all of it is shown. */
+  readonly counts?: Pick<AgentChange, 'additions' | 'deletions'>
+}
+
+const shownSides = ({ binary, before = '', after = '', truncated }: TwoSides, styles: Styles): ShownSides => {
+  if (binary) return { lines: ['binary'] }
+  const patch = compare(before, after)
+  const marked = (mark: '+' | '-') => patch.filter(line => line.mark === mark).length
+  const lines = hunks(patch).map(line => coloured(plain(line), styles))
+  if (truncated) return { lines: [...lines, '… cut short'] }
+  return { lines, counts: { additions: marked('+'), deletions: marked('-') } }
+}
 
 /** One file that cannot be shown hides no other. */
-const cannotBeShown = (error: unknown): string[] => {
+const cannotBeShown = (error: unknown): ShownSides => {
   if (error instanceof Unreached || !(error instanceof Refusal)) throw error
-  return [`cannot be shown: ${oneLine(error.message)}`]
+  return { lines: [`cannot be shown: ${oneLine(error.message)}`] }
 }
 
 const headOf = (

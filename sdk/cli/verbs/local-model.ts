@@ -1,10 +1,10 @@
 import type { EndpointRow, LocalInput } from '../../../plugins/endpoints/contract.js'
-import { askedAs } from '../calls/asked-as.js'
-import { asked } from '../terminal/asked.js'
+import { askedAs, askedOf, type FailingCall } from '../calls/asked-as.js'
 import { SELF } from '../terminal/own-name.js'
 import { oneLine, plain, quoted } from '../terminal/text.js'
 import { misused, type GivenArguments, type Terminal } from '../verb.js'
 
+const SAVE: FailingCall = ['endpoints', 'POST /endpoints']
 const MOST_CONTEXT = 1_048_576
 
 /** Adds a model that this machine runs. */
@@ -25,11 +25,12 @@ export const addLocal = (terminal: Terminal, given: GivenArguments, name: string
   }
   // For a local model the address is that of its file, not of the daemon.
   const daemon: GivenArguments = { ...given, text: flag => (flag === 'url' ? undefined : given.text(flag)) }
-  return asked(
+  return askedOf(
     terminal,
     daemon,
+    SAVE,
     (client, options) => client.call('POST /endpoints', input, options),
-    row => [`saved ${plain(row.id)}: ${shownStatus(row)}`, ...wordsOf(row)],
+    (row, failed) => [`saved ${plain(row.id)}: ${shownStatus(row)}`, ...(failed ? [] : wordsOf(row))],
   )
 }
 
@@ -40,9 +41,10 @@ export const switchLocal = (
   name: string,
   enabled: boolean,
 ): Promise<number> =>
-  asked(
+  askedOf(
     terminal,
     given,
+    SAVE,
     async (client, options) => {
       const { endpoints } = await client.call('GET /endpoints', undefined, options)
       const row = endpoints.find(({ id }) => id === name)
@@ -51,7 +53,7 @@ export const switchLocal = (
         ? client.call('POST /endpoints', input, options)
         : misused(`expected a model that this machine runs, found ${plain(name)}: ${SELF} model list names them`)
     },
-    row => [`${plain(row.id)}: ${shownStatus(row)}`, ...(enabled ? wordsOf(row) : [])],
+    (row, failed) => [`${plain(row.id)}: ${shownStatus(row)}`, ...(enabled && !failed ? wordsOf(row) : [])],
   )
 
 /** What a local model was saved with, to be served or not. */

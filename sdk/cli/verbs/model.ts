@@ -1,6 +1,6 @@
 import { text as textOf } from 'node:stream/consumers'
 import type { EndpointTest, WireProtocol } from '../../../plugins/endpoints/contract.js'
-import { askedAs } from '../calls/asked-as.js'
+import { askedAs, askedOf } from '../calls/asked-as.js'
 import { asked, printResult } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
 import { SELF } from '../terminal/own-name.js'
@@ -87,9 +87,10 @@ const added = async (terminal: Terminal, given: GivenArguments, name: string): P
   const key = given.on('key-stdin') ? (await textOf(terminal.in)).trim() : undefined
   if (key === '') misused('expected the key on standard input, found nothing')
   const daemon: GivenArguments = { ...given, text: flag => (flag === 'url' ? undefined : given.text(flag)) }
-  return asked(
+  return askedOf(
     terminal,
     daemon,
+    ['endpoints', 'POST /endpoints'],
     (client, options) => {
       const server = {
         ...{ id: name, kind: 'server' as const, protocol: protocol as WireProtocol, baseUrl: baseUrl! },
@@ -99,9 +100,8 @@ const added = async (terminal: Terminal, given: GivenArguments, name: string): P
       const save = () => client.call('POST /endpoints', server, options)
       return key === undefined ? save() : withStoreNote(terminal, given, client, save)
     },
-    ({ id, status, models, default: first, detail }) => [
+    ({ id, status, models, default: first }) => [
       `saved ${plain(id)}: ${status}, ${counted(models, 'model')}${first ? `, default ${oneLine(first)}` : ''}`,
-      ...(detail === undefined ? [] : [oneLine(detail)]),
       ...(status === 'ready'
         ? [`next: ${SELF} run "TEXT" --agent ${quoted(`endpoint/${id}`)}`]
         : [`next: ${SELF} model test ${quoted(id)}`]),

@@ -1,10 +1,17 @@
-import type { AnsweredCard, ToolCard, TranscriptMessage, TranscriptPage } from '../../../plugins/agent/contract.js'
+import type {
+  AnsweredCard,
+  Card,
+  ToolCard,
+  TranscriptMessage,
+  TranscriptPage,
+} from '../../../plugins/agent/contract.js'
 import type { Client } from '../../client.js'
 import { printResult } from '../terminal/asked.js'
 import { connected } from '../daemon/connection.js'
 import { conversationOf } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
 import { answerWords, cardLines } from '../follow/card-lines.js'
+import { isAnswerable } from '../follow/cards.js'
 import { createRender } from '../follow/render.js'
 import { counted, oneLine, plain, quoted, short, stylesOf, type Styles } from '../terminal/text.js'
 import { timeWords } from '../terminal/values.js'
@@ -31,8 +38,10 @@ export const transcript: Verb = {
       const asked = { id, ...(limit !== undefined && { limit }), ...(before !== undefined && { before }) }
       const page = await client.call('GET /agents/{id}/transcript', asked, { signal: terminal.signal })
       const styles = stylesOf(terminal.colour)
-      const under = before === undefined && !given.on('json') ? await underWay(terminal, client, id, styles) : []
-      return printResult(terminal, given, page, () => [
+      const turn =
+        before === undefined ? await underWay(terminal, client, id, terminal.colour && !given.on('json')) : undefined
+      const under = turn ? turnLines(id, turn, styles) : []
+      return printResult(terminal, given, { ...page, ...(turn && { turn }) }, () => [
         ...(page.messages.length === 0 && under.length > 0 ? [] : linesOf(id, page, limit, styles)),
         ...under,
       ])
@@ -40,33 +49,54 @@ export const transcript: Verb = {
   },
 }
 
-/** What a turn that runs or waits has said so far; it gets into the record when it is over. */
-const underWay = async (terminal: Terminal, client: Client, id: string, styles: Styles): Promise<string[]> => {
-  const card = await client.call('GET /agents/{id}', { id }, { signal: terminal.signal })
-  if (card.startedAt === undefined) return []
+/** A turn that runs or waits, which gets into the record when it is over. */
+interface TurnUnderWay {
+  readonly by: string
+  readonly startedAt: number
+  readonly prompt: string
+  /** What it has said and done so far. */
+  readonly text: string
+  /** The questions that wait for an answer. */
+  readonly cards: readonly Card[]
+}
+
+const underWay = async (
+  terminal: Terminal,
+  client: Client,
+  id: string,
+  colour: boolean,
+): Promise<TurnUnderWay | undefined> => {
+  const agent = await client.call('GET /agents/{id}', { id }, { signal: terminal.signal })
+  if (agent.startedAt === undefined) return undefined
   const enough = new AbortController()
-  const render = createRender({ colour: terminal.colour })
+  const render = createRender({ colour })
   const signal = AbortSignal.any([terminal.signal, enough.signal])
-  let [head, said, frames] = ['', '', Infinity]
+  const open = new Set(agent.cards?.map(({ requestId }) => requestId))
+  const cards: Card[] = []
+  let [prompt, startedAt, text, frames] = ['', agent.startedAt, '', Infinity]
   try {
     for await (const event of await client.call('POST /agent/attach', { conversationId: id }, { signal })) {
-      if (event.kind === 'attached') {
-        frames = event.seq
-        const who = oneLine(card.lastBy ?? WHO.user)
-        head = `-  ${styles.bold(who)}${styles.dim(`, ${timeWords(event.startedAt, Date.now())}`)}\n`
-        head += `${indented(plain(event.prompt))}\n-  ${styles.bold(WHO.assistant)}\n`
-      } else said += render(event)
+      if (event.kind === 'attached') [frames, prompt, startedAt] = [event.seq, event.prompt, event.startedAt]
+      else text += render(event)
+      if (event.kind === 'frame' && isAnswerable(event.event) && open.has(event.event.requestId))
+        cards.push(event.event)
       if (event.kind !== 'attached' && (event.kind !== 'frame' || event.seq >= frames)) break
       if (frames === 0) break
     }
   } finally {
     enough.abort()
   }
-  const waits = card.cards?.length
-    ? `it waits for an answer: ${SELF} answer ${quoted(id)} …`
-    : `it runs: ${SELF} attach ${quoted(id)}`
-  const text = `${head}${indented(said)}`
-  return [...text.replace(/\n+$/, '').split('\n'), styles.dim(waits)]
+  return { by: agent.lastBy ?? WHO.user, startedAt, prompt, text, cards }
+}
+
+const turnLines = (id: string, { by, startedAt, prompt, text, cards }: TurnUnderWay, styles: Styles): string[] => {
+  const waits =
+    cards.length > 0
+      ? `it waits for an answer: ${SELF} answer ${quoted(id)} …`
+      : `it runs: ${SELF} attach ${quoted(id)}`
+  const head = `-  ${styles.bold(oneLine(by))}${styles.dim(`, ${timeWords(startedAt, Date.now())}`)}`
+  const lines = `${head}\n${indented(plain(prompt))}\n-  ${styles.bold(WHO.assistant)}\n${indented(text)}`
+  return [...lines.replace(/\n+$/, '').split('\n'), styles.dim(waits)]
 }
 
 const indented = (text: string): string => text.replace(/^(?=.)/gm, '   ')

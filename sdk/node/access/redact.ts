@@ -1,3 +1,4 @@
+import { MARKED_KEYS, PRIVATE_KEY, withoutUnmarked } from './key-forms.js'
 import { escapedUnits, SELECTORS, unseenBut } from '../../unseen.js'
 
 /** The text that replaces a secret. */
@@ -33,25 +34,6 @@ const NAMES = [
 const QUERY =
   'ticket|token|visitor|state|code|sentry_key|key|api_?key|access_token|refresh_token|id_token|client_secret|secret|'
   + 'password|sig|signature'
-/** Keys with a prefix that identifies their issuer. */
-const MARKED_KEYS = [
-  '(?:sk|rk|pk)[-_][\\w-]{16,}',
-  'gh[opsur]_\\w{20,}',
-  'github_pat_\\w{20,}',
-  'glpat-[\\w-]{16,}',
-  'xox[abeprs]-[\\w-]{10,}',
-  'AKIA[0-9A-Z]{16}',
-]
-/** What is a credential by itself, wherever it stands; keys that are meant to be public are none. */
-const SELF_IDENTIFYING = new RegExp(
-  String.raw`-----BEGIN [A-Z ]*PRIVATE KEY-----|\b(?:`
-    + [...MARKED_KEYS.slice(1), String.raw`(?:sk|rk)[-_](?=[\w-]*\d)[\w-]{16,}`].join('|')
-    + String.raw`|sb[a-z]_[\w-]{22}\.[\w-]{43})`,
-)
-
-/** Whether a text contains a private key or a well-known form of an access key. */
-export const containsKey = (text: string): boolean => SELF_IDENTIFYING.test(text)
-
 /** The separator between a header's name and its value, in text or in JSON. */
 const BECOMES = String.raw`(?:\\?")?\s*[:=]\s*(?:\\?")?`
 
@@ -64,7 +46,7 @@ const FORMS: readonly (readonly [form: RegExp, instead: string])[] = [
   [/\bsb([a-z])_[\w-]{8,}(?:\.[\w-]*)?/g, `sb$1_${REDACTED}`],
   [/\beyJ[\w-]{10,}\.[\w-]{10,}(?:\.[\w-]*)?/g, REDACTED],
   [new RegExp(`\\b(?:${MARKED_KEYS.join('|')})`, 'g'), REDACTED],
-  [/-----BEGIN ([A-Z ]*PRIVATE KEY)-----[\s\S]*?(?:-----END \1-----|$)/g, REDACTED],
+  [new RegExp(String.raw`-----BEGIN (${PRIVATE_KEY})-----[\s\S]*?(?:-----END \1-----|$)`, 'g'), REDACTED],
   [
     new RegExp(
       String.raw`\b((?:proxy-)?authorization)(${BECOMES})(?!\s*${SCHEME}${REFERENCE})${SCHEME}[^\s"',;\\]+`,
@@ -87,12 +69,15 @@ const FIELD = new RegExp(`("(?:${NAMES.join('|')})"\\s*:\\s*)"(?:[^"\\\\]|\\\\.)
 
 /** Replaces all known forms of credentials in a text. */
 export const redacted = (text: string): string =>
-  FORMS.reduce((done, [form, instead]) => done.replace(form, instead), text)
+  withoutUnmarked(
+    FORMS.reduce((done, [form, instead]) => done.replace(form, instead), text),
+    REDACTED,
+  )
 
 /** Replaces credentials in a line of JSON, by their form and by the names of fields. */
 export const redactedJson = (line: string): string => redacted(line.replace(FIELD, `$1"${REDACTED}"`))
 
-const KEY_LINE = /-----(BEGIN|END) [A-Z ]*PRIVATE KEY-----/g
+const KEY_LINE = new RegExp(`-----(BEGIN|END) ${PRIVATE_KEY}-----`, 'g')
 const OF_KEY = /^\s*(?:[\w+/=]*|[A-Z][\w-]*: [\w ,-]*)\s*$/
 const LONGEST_KEY = 400
 

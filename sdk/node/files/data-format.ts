@@ -8,26 +8,34 @@ const FORMAT = 1
 interface Written {
   readonly format?: number
   readonly version?: string
+  /** The workspace that its daemon served last. */
+  readonly workspace?: string
 }
 
+const noteOf = (data: string): string => join(data, 'format.json')
+
 /**
- * Notes which format and version write a data folder from now on. The answer is a sentence if a newer program wrote it,
- * and then nothing is noted.
+ * Notes which format and version write a data folder from now on, and for which workspace. The answer is a sentence if
+ * a newer program wrote it, and then nothing is noted.
  */
-export const newerFormat = (data: string): string | undefined => {
-  const file = join(data, 'format.json')
+export const newerFormat = (data: string, workspace: string): string | undefined => {
+  const file = noteOf(data)
   const version = packageVersion(programFile('.'))
-  const { format = FORMAT, version: before = 'a newer version' } = writtenBy(file)
+  const { format = FORMAT, version: before = 'a newer version', workspace: served } = writtenBy(file)
   if (format > FORMAT)
     return (
       `the data folder ${data} was written by sandbox ${before}, which is newer than this one, ${version}: install `
       + 'that version again, or choose another folder with --data'
     )
-  if (before === version) return undefined
-  writeFileSync(`${file}.new`, JSON.stringify({ format: FORMAT, version } satisfies Written), { mode: 0o600 })
+  if (before === version && served === workspace) return undefined
+  const written: Written = { format: FORMAT, version, workspace }
+  writeFileSync(`${file}.new`, JSON.stringify(written), { mode: 0o600 })
   renameSync(`${file}.new`, file)
   return undefined
 }
+
+/** The workspace that the daemon of a data folder served last; undefined where nobody noted it. */
+export const workspaceServedFrom = (data: string): string | undefined => writtenBy(noteOf(data)).workspace
 
 const writtenBy = (file: string): Written => {
   try {

@@ -15,9 +15,11 @@ const NO_ROOM = 'the disk is full and the change was not kept: free some space a
 /** SQLite's own code of a full disk (https://sqlite.org/rescode.html#full), which Node's errors have as `errcode`. */
 const SQLITE_FULL = 13
 
-/** Whether a write failed for want of room. */
+/** Whether a write failed for want of room, or something failed because of such a write. */
 export const isFull = (error: unknown): boolean =>
-  FULL.has(codeOf(error) ?? '') || (error as { errcode?: number } | undefined)?.errcode === SQLITE_FULL
+  FULL.has(codeOf(error) ?? '')
+  || (error as { errcode?: number } | undefined)?.errcode === SQLITE_FULL
+  || (error instanceof Error && error.cause !== undefined && isFull(error.cause))
 
 /** Whether a write failed because nothing may be written there. */
 export const isClosed = (error: unknown): boolean => CLOSED.has(codeOf(error) ?? '')

@@ -1,6 +1,7 @@
 import { lstatSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { bytesWords } from '../../sizes.js'
+import { bytePath } from '../byte-names.js'
 
 /** The largest file of a private copy that is committed. */
 export const LARGEST_FILE = 512 * 1024 * 1024
@@ -42,7 +43,7 @@ export const otherThanFiles = (folder: string, paths: readonly string[]): Set<st
 /** A folder above it may have become a file meanwhile, or closed. */
 const statOf = (path: string): Stats | undefined => {
   try {
-    return lstatSync(path)
+    return lstatSync(bytePath(path))
   } catch {
     return undefined
   }

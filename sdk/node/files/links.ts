@@ -1,5 +1,6 @@
 import { lstat, readlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { nameOfBytes, bytePath } from '../byte-names.js'
 import { codeOf } from './paths.js'
 
 /** As many links as a system follows for one path. */
@@ -9,7 +10,10 @@ const NO_LINK = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'ENAMETOOLONG'])
 /** What the link at an absolute path holds, read from the disk; undefined: there is no link. */
 export const linkOnDisk = async (path: string): Promise<string | undefined> => {
   try {
-    return (await lstat(path)).isSymbolicLink() ? await readlink(path) : undefined
+    const place = bytePath(path)
+    return (await lstat(place)).isSymbolicLink()
+      ? nameOfBytes(await readlink(place, { encoding: 'buffer' }))
+      : undefined
   } catch (error) {
     if (NO_LINK.has(codeOf(error) ?? '')) return undefined
     throw error
@@ -28,12 +32,13 @@ export async function* wayOf(
   target: string,
   linkAt: (path: string) => Promise<string | undefined>,
 ): AsyncGenerator<string | undefined> {
-  let left = target.split('/')
+  // The next segment is the last one: taking the first of many thousands would move them all.
+  const left = target.split('/').reverse()
   let at = target.startsWith('/') ? '/' : dirname(path)
   let followed = 0
   yield at
   while (left.length > 0) {
-    const segment = left.shift()!
+    const segment = left.pop()!
     if (segment === '' || segment === '.') continue
     const next = segment === '..' ? dirname(at) : join(at, segment)
     const link = segment === '..' ? undefined : await linkAt(next)
@@ -42,7 +47,7 @@ export async function* wayOf(
       continue
     }
     if (++followed > MOST_LINKS) return yield undefined
-    left = [...link.split('/'), ...left]
+    for (const one of link.split('/').reverse()) left.push(one)
     if (link.startsWith('/')) yield (at = '/')
   }
 }

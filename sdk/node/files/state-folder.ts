@@ -4,6 +4,7 @@ import { readdir, rm } from 'node:fs/promises'
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
+import { workspaceServedFrom } from './data-format.js'
 import { readPlain } from './files.js'
 
 /** Where daemons keep their data unless told otherwise: one folder a workspace below it. No turn sees it. */
@@ -17,12 +18,20 @@ const ELSEWHERE = 'elsewhere'
 
 /**
  * Notes a data folder that lies elsewhere, so that the command line finds its daemon; those that are gone are
- * forgotten.
+ * forgotten. Returns a sentence for each other data folder whose daemon worked on the workspace.
  */
-export const noteDataFolder = (env: NodeJS.ProcessEnv, data: string): void => {
+export const noteDataFolder = (
+  env: NodeJS.ProcessEnv,
+  { data, workspace }: { readonly data: string; readonly workspace: string },
+): string[] => {
   const state = stateFolder(env)
-  if (dirname(data) === state) return
-  const notes = join(state, ELSEWHERE)
+  if (dirname(data) !== state) noteElsewhere(join(state, ELSEWHERE), data)
+  return dataFolders(state)
+    .filter(other => other !== data && workspaceServedFrom(other) === workspace)
+    .map(other => `the data folder ${other} is of this workspace too: its conversations are not shown here`)
+}
+
+const noteElsewhere = (notes: string, data: string): void => {
   try {
     mkdirSync(notes, { recursive: true, mode: 0o700 })
     for (const name of readdirSync(notes)) {

@@ -52,12 +52,13 @@ export class JournalStore {
 
   /** Closes a journal of events with control events, which have no position. */
   async close(name: string, tail: readonly Control[]): Promise<void> {
-    const last = tail.at(-1)?.event
-    if (formatOf(name) === lines) refuse('invalid', `${name}: expected a journal of events, found one of lines`)
-    if (last !== 'done' && last !== 'error') {
-      refuse('invalid', `tail: expected to end with done or error, found ${last ?? 'nothing'}`)
-    }
-    await this.#journal(name).append({ jsons: [], end: tail.map(controlEvent).join('') }, false)
+    await this.#journal(name).append({ jsons: [], end: endOf(name, tail) }, false)
+  }
+
+  /** Ends the watchers that there are now with control events that are not stored. */
+  async interrupt(name: string, tail: readonly Control[]): Promise<void> {
+    const end = Buffer.from(endOf(name, tail))
+    for (const watcher of [...(this.#journals.get(name)?.wakes.watchers ?? [])]) watcher.interrupt?.(end)
   }
 
   /** The complete entries after a position; empty if there is no such journal. */
@@ -179,6 +180,15 @@ export class JournalStore {
       journal.retire()
     }
   }
+}
+
+/** The text of control events that end a journal of events. */
+const endOf = (name: string, tail: readonly Control[]): string => {
+  const last = tail.at(-1)?.event
+  if (formatOf(name) === lines) refuse('invalid', `${name}: expected a journal of events, found one of lines`)
+  if (last !== 'done' && last !== 'error')
+    refuse('invalid', `tail: expected to end with done or error, found ${last ?? 'nothing'}`)
+  return tail.map(controlEvent).join('')
 }
 
 const json = (value: unknown): string => JSON.stringify(value) ?? refuse('invalid', 'entry: expected a JSON value')

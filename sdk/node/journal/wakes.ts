@@ -5,6 +5,8 @@ const GAP_OF_MANY = 10
 /** A watcher at the end of a journal. */
 export interface Sleeper {
   wake(): void
+  /** Writes these bytes where an entry may begin, and ends. */
+  interrupt?(bytes: Buffer): void
 }
 
 /** Wakes the watchers at the end of a journal: at once after a pause, in batches while many entries arrive. */

@@ -65,6 +65,12 @@ export class Watcher {
     this.#move()
   }
 
+  /** A watcher in the middle of an entry ends without the bytes. */
+  interrupt(bytes: Buffer): void {
+    if (this.#state === 'waiting') this.#put(bytes)
+    if (this.#state !== 'over') this.#finish()
+  }
+
   readonly #drained = (): void => {
     if (this.#state !== 'blocked') return
     this.#state = 'moving'

@@ -137,6 +137,23 @@ export const refusedByProxy = (proxy: UpstreamProxy | undefined, answer: Incomin
   return refused
 }
 
+/** What curl writes, in git as well, when a proxy did not let it through. */
+const CURL_REFUSED =
+  /CONNECT tunnel failed, response (\d+)|Received HTTP code (\d+) from proxy|returned error: (407)\b/i
+const CURL_CUT = /Proxy CONNECT aborted|(?:Couldn't|Could not) resolve proxy|Can't complete SOCKS/i
+
+/** Says why a program that uses curl was not let through a proxy, from what it wrote; undefined: the proxy let it. */
+export const proxyWords = (proxy: UpstreamProxy, target: string, wrote: string): string | undefined => {
+  const [, tunnelled, received, plain] = CURL_REFUSED.exec(wrote) ?? []
+  const status = tunnelled ?? received ?? plain
+  if (status !== undefined)
+    return (refusalOf(proxy, Number(status)) ?? failure(proxy, `does not connect to ${target}: it answers ${status}`))
+      .message
+  const lower = wrote.toLowerCase()
+  const own = ['connect to', 'resolve host:', 'resolve'].some(said => lower.includes(`${said} ${proxy.host} `))
+  return CURL_CUT.test(wrote) || own ? failure(proxy, 'cannot be reached').message : undefined
+}
+
 /** A connection through a proxy to a server, paused; whatever goes over it is for the server alone. */
 export const tunnel = async (proxy: UpstreamProxy, target: Target, signal: AbortSignal): Promise<Socket> => {
   const socket = await connectUpstream(proxy, signal)

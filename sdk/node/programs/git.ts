@@ -139,6 +139,19 @@ const identityEnv = ({ name, email }: Identity): Env => ({
   GIT_COMMITTER_EMAIL: email,
 })
 
+const LENT = /^(?:error|fatal): unable to normalize alternate object path: (.+)$/m
+
+/** What git says, or why it finds no objects that it borrows from a folder that the wall does not show. */
+const lentSentence = (stderr: string): string => {
+  const folder = LENT.exec(stderr)?.[1]
+  if (folder === undefined) return stderr
+  return (
+    `fatal: the repository borrows objects from ${folder}, which the wall does not show: add this folder to wall.read `
+    + 'of the configuration of the deployment, or run `git repack -a -d` in the repository and delete its '
+    + 'objects/info/alternates'
+  )
+}
+
 /**
  * Runs git as the daemon's own engine: no hook, prompt, helper or setting of the repository starts a program, and no
  * transport is open unless `env` names it in `GIT_ALLOW_PROTOCOL`.
@@ -188,7 +201,7 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
   )
   if (timedOut) throw new GitFailure(command, code, `did not end within ${timeoutMs / 1000} s`)
   if (truncated && !to) throw new GitFailure(command, code, `answered with more than ${maxBytes} bytes`)
-  if (!ok.includes(code)) throw new GitFailure(command, code, stderr)
+  if (!ok.includes(code)) throw new GitFailure(command, code, wall ? lentSentence(stderr) : stderr)
   return { code, stdout: to ? Buffer.alloc(0) : stdout, text: to ? '' : stdout.toString(), stderr }
 }
 

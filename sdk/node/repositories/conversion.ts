@@ -149,6 +149,12 @@ export const failedFilter = (error: unknown): { readonly path: string; readonly 
   return path === undefined || filter === undefined ? undefined : { path, filter }
 }
 
+/** What a shell and git say of a program that is not there. */
+const MISSING = /: (?:command )?not found$|is not a git command|cannot run .*: No such file or directory$/m
+
+/** Whether a filter failed because its program is not there. */
+export const isMissingProgram = ({ stderr }: Pick<GitFailure, 'stderr'>): boolean => MISSING.test(stderr)
+
 /** Settings that switch a filter off: its files then have the form of the repository. */
 export const withoutFilter = (filter: string): [name: string, value: string][] =>
   ['clean', 'smudge', 'process', 'required'].map(part => [

@@ -5,9 +5,10 @@ import type { Host } from '../../host.js'
 import { Refusal, refuse } from '../../refusal.js'
 import { SENTENCES } from '../network/failure-words.js'
 import { addressesOf, wayTo, type Way } from '../network/outbound.js'
+import { proxyWords, type UpstreamProxy } from '../network/upstream.js'
 import { deploymentAuthorities, systemAuthorities } from '../network/authority.js'
 import { git } from '../programs/git.js'
-import { everyGitdir } from '../wall/gitdir.js'
+import { everyGitdir } from '../wall/gitdirs.js'
 import type { WallSpec } from '../wall/spec.js'
 import { credentialPipe, type CredentialWay, type RemoteCredential } from './credential-pipe.js'
 import type { RemoteAddress, ServerAddress } from './remote-address.js'
@@ -124,7 +125,12 @@ export class RemoteGit {
       await credential?.pin?.()
       const { text, stderr } = answer
       if (answer.code === 0) return { text, stderr }
-      return { text, stderr, failure: remoteFailure(stderr, server?.host ?? 'it') }
+      const target = server?.host ?? 'it'
+      const reason = way.proxy && proxyWords(way.proxy, target, stderr)
+      return {
+        ...{ text, stderr },
+        failure: reason === undefined ? remoteFailure(stderr, target) : { code: 'unreachable', reason },
+      }
     } catch (error) {
       if (stall.signal.aborted)
         return unreachable(`${server?.host ?? 'it'} did not answer for ${this.#times.stallMs / 1000} s`)
@@ -189,6 +195,8 @@ interface WayToServer {
   readonly env: { readonly [name: string]: string }
   /** The checked address for ssh, where `RemoteGitDeps.ssh` prepares it. */
   readonly address?: string
+  /** The proxy that it goes through. */
+  readonly proxy?: UpstreamProxy
 }
 
 const bracketed = (address: string): string => (address.includes(':') ? `[${address}]` : address)
@@ -217,6 +225,7 @@ const webWayOf = async (
   return {
     url,
     settings: settings.flatMap(setting => ['-c', setting]),
+    ...(proxy && { proxy }),
     env: {
       ...(trusted !== undefined && { GIT_SSL_CAINFO: trusted, GIT_PROXY_SSL_CAINFO: trusted }),
       // Its address may hold a password, which arguments would show.

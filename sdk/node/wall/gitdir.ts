@@ -1,18 +1,10 @@
-import { lstat, mkdir, readdir, rm, writeFile } from 'node:fs/promises'
+import { lstat, mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { readPlain } from '../files/files.js'
 import { codeOf, contains } from '../files/paths.js'
+import { lendersOf } from './lenders.js'
 import { kindOf, note, real, shownAsIs } from './sources.js'
 import type { Mount, WallGitdir, WallSpec } from './spec.js'
-
-/** The folder, in the data folder, of the git folders of repositories that the daemon cloned or began. */
-export const gitdirsIn = (data: string): string => join(data, 'gitdirs')
-
-/** These git folders. */
-export const everyGitdir = async (data: string): Promise<string[]> => {
-  const names = await readdir(gitdirsIn(data)).catch(() => [] as string[])
-  return names.map(name => join(gitdirsIn(data), name))
-}
 
 const quoted = (value: string): string => `"${value.replace(/["\\]/g, '\\$&').replaceAll('\n', '\\n')}"`
 
@@ -116,11 +108,19 @@ export const gitdir = async (spec: WallSpec, copy: string, repository: WallGitdi
     (await kindOf(join(common, 'git-crypt'))) === 'folder'
       ? ([['show', join(common, 'git-crypt'), join(at, 'git-crypt')]] as const)
       : []
+  // What the repository borrows itself is shown beside it: its path may lead elsewhere behind the wall.
+  const borrowed = (await lendersOf(spec, common)).map((path, number) => ({ path, seenAt: `${lender}.${number}` }))
+  const lent = [join(lender, 'objects'), ...borrowed.map(({ seenAt }) => seenAt)].map(path => `${path}\n`).join('')
+  const none: Mount[] = borrowed.length === 0 ? [] : [['show', await note(spec.data, ''), join(lender, alternates)]]
   return [
     ...asIs,
     ['show', await real(common), lender],
+    ...none,
+    ...(await Promise.all(
+      borrowed.map(async ({ path, seenAt }): Promise<Mount> => ['show', await real(path), seenAt]),
+    )),
     ['bind', await real(own), at],
-    ['show', await note(spec.data, `${join(lender, 'objects')}\n`), join(at, alternates)],
+    ['show', await note(spec.data, lent), join(at, alternates)],
     [
       'show',
       await note(spec.data, ownConfig(common, lender, form && { ...form, attributesAt: join(at, SHARED_ATTRIBUTES) })),

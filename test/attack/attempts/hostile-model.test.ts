@@ -9,7 +9,7 @@ import { spread } from '../../support/lists.js'
 import { framesOf } from '../../support/turns.js'
 import { daemonOf } from '../network/user-daemon.js'
 import { walled } from '../support.js'
-import { USERS } from '../users.js'
+import { USERS, shareOf } from '../users.js'
 import { diskMiB, forgetPeak, peakMiB, watched } from './daemon-watch.js'
 import { ANSWERS, hostileModels, REPLIES } from './hostile-model.js'
 import { UNSHOWN, withoutStyles } from './hostile-texts.js'
@@ -30,7 +30,7 @@ for (const [user, uid] of USERS)
       const { baseUrl } = await hostileModels(t, protocol)
       await client.call('POST /endpoints', { id: protocol, kind: 'server', protocol, baseUrl })
     }
-    for (const [at, { protocol, model }] of spread(ATTEMPTS, 7).entries())
+    for (const [at, { protocol, model }] of shareOf(uid, spread(ATTEMPTS, 14)).entries())
       await t.test(`${protocol}: ${model}`, async t => {
         const conversationId = `c-${at}`
         forgetPeak(pid)

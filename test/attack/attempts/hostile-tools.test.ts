@@ -8,7 +8,7 @@ import { modelServer, type ScriptedReply } from '../../support/servers/model-ser
 import { framesOf } from '../../support/turns.js'
 import { daemonOf } from '../network/user-daemon.js'
 import { walled } from '../support.js'
-import { USERS } from '../users.js'
+import { USERS, shareOf } from '../users.js'
 import { diskMiB, forgetPeak, peakMiB, watched } from './daemon-watch.js'
 import { hostileToolServer, PROGRAM, WAYS } from './hostile-tools.js'
 import { UNSHOWN, withoutStyles } from './hostile-texts.js'
@@ -49,7 +49,7 @@ for (const [user, uid] of USERS)
     const health = watched(t, url)
     const env = { SANDBOX_URL: url, SANDBOX_TOKEN: token, COLUMNS: '100' }
     const attempts = (['stdio', 'http'] as const).flatMap(transport => WAYS.map(way => ({ transport, way })))
-    for (const [at, { transport, way }] of spread(attempts, 11).entries()) {
+    for (const [at, { transport, way }] of shareOf(uid, spread(attempts, 22)).entries()) {
       await t.test(`${transport}: ${way}`, async t => {
         const conversationId = `${transport}-${at}`
         forgetPeak(pid)

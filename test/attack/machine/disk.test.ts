@@ -201,6 +201,33 @@ t.test(
   },
 )
 
+t.test('who watches a turn that its full disk stops is told so, and with space it can go on', skip, async t => {
+  const folder = folderOf(t)
+  const [workspace, data] = [join(folder, 'workspace'), smallData(t, join(folder, 'data'))]
+  makeWorkspace(workspace)
+  const { client } = await spawnDaemon(t, { workspace, data })
+  await client.call('POST /agent', {
+    conversationId: 'long',
+    prompt: `wait 3000\nrepeat 200 say ${'x'.repeat(20_000)}`,
+  })
+  const watched = framesOf(client, 'long')
+  await watched.until(({ kind }) => kind !== 'worktree')
+  // The first look makes what it needs.
+  await client.call('GET /agents')
+  const free = fill(data)
+  const told = {
+    status: 413,
+    message: 'the disk of the sandbox is full, so this turn stopped: free some space and send its message again',
+  }
+  await t.rejects(watched.all(), told)
+  await t.rejects(framesOf(client, 'long').all(), told, 'also who comes later')
+  while ((await client.call('GET /agents')).agents.some(({ status }) => status === 'running'))
+    await new Promise(resolve => setTimeout(resolve, 200))
+  await t.rejects(framesOf(client, 'long').all(), told, 'and once the end is given up')
+  free()
+  t.equal((await runTurn(client, 'long', 'say again')).at(-1)?.kind, 'done', 'the conversation continues')
+})
+
 t.test('no wall shows half of the settings of the machine because the disk was full', skip, async t => {
   const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]

@@ -1,6 +1,8 @@
 import { createServer, request as plainRequest, type IncomingMessage, type ServerResponse } from 'node:http'
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
@@ -227,5 +229,38 @@ t.test('a server that a proxy refuses is named with the proxy, its variable and 
     const shown = await at(`${scheme}://models.corp.example`)
     t.match(shown, new RegExp(`the proxy 127\\.0\\.0\\.1:\\d+ of ${scheme.toUpperCase()}_PROXY refuses the name`))
     t.notMatch(shown, /a(?:%20| )pass|eve/)
+  }
+})
+
+t.test('git that a proxy does not let through is said in a sentence that names the proxy', walled(), async t => {
+  const refusing = createServer((_, answer) => void answer.writeHead(403).end())
+  refusing.on('connect', (_, socket) => void socket.end('HTTP/1.1 403 Not here\r\ncontent-length: 0\r\n\r\n'))
+  refusing.listen(0, '127.0.0.1')
+  await once(refusing, 'listening')
+  t.teardown(() => {
+    refusing.close()
+    refusing.closeAllConnections()
+  })
+  const { port } = refusing.address() as AddressInfo
+  const asking = await companyNetwork(t, { secure: false, login: LOGIN }, (_, answer) => void answer.end('x'))
+  const cases = [
+    [`http://127.0.0.1:${port}`, `does not connect to git\\.corp\\.example: it answers 403`],
+    [asking.address.replace('ada', 'eve'), 'refuses the name and password in its address'],
+    ['http://127.0.0.1:1', 'cannot be reached'],
+  ] as const
+  for (const [proxy, why] of cases) {
+    const daemon = await daemonOf(t, USERS[0]![1], { 'README.md': '# work\n' }, { HTTPS_PROXY: proxy })
+    const remote = { repo: 'root', name: 'origin', url: 'https://git.corp.example/r.git' }
+    await daemon.client.call('POST /git/{repo}/remotes', remote)
+    for (const call of ['POST /git/{repo}/fetch', 'POST /git/{repo}/push'] as const) {
+      const result = await daemon.client.call(call, { repo: 'root' })
+      t.match(result, { ok: false, code: 'unreachable' }, call)
+      t.match(
+        JSON.stringify(result),
+        new RegExp(`"reason":"the proxy 127\\.0\\.0\\.1:\\d+ of HTTPS_PROXY ${why}"`),
+        call,
+      )
+      t.notMatch(JSON.stringify(result), /eve|a(?:%20| )pass/)
+    }
   }
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { daemonWith, folderOf, inGit, makeWorkspace } from '../../support/daemon.js'
 import { runTurn } from '../../support/turns.js'
-import { answersOf, shellTurn, tripwire } from '../support.js'
+import { answersOf, runs, shellTurn, tripwire } from '../support.js'
 
 const GROUPS = ['system', 'agent', 'agents']
 const LOCAL = ['-c', 'protocol.file.allow=always']
@@ -73,6 +73,55 @@ t.test('work in a submodule lands again after its pointer moved in the private c
   t.match(await client.call('POST /agents/{id}/land', { id: 'c', expect }), { landed: true }, 'a commit of the turn')
   t.ok(readFileSync(join(workspace, 'libs/lib/lib.txt'), 'utf8').endsWith('two\nthree\n'))
   t.equal(inGit(workspace, 'rev-parse', 'HEAD', 'HEAD:libs/lib'), head, 'no HEAD and no pointer of people moved')
+})
+
+t.test('a submodule that the main line adds later is in a private copy that began before', async t => {
+  const base = folderOf(t)
+  const [workspace, lib, data] = ['w', 'lib', 'data'].map(each => join(base, each)) as [string, string, string]
+  makeWorkspace(lib, { 'lib.txt': 'lib\n' })
+  makeWorkspace(workspace, { 'a.txt': 'a\n' })
+  const { client } = await daemonWith(t, GROUPS, { workspace, data })
+  await shellTurn(client, 'one', ['echo more >> a.txt'], { isolated: true })
+  inGit(workspace, ...LOCAL, 'submodule', '--quiet', 'add', lib, 'vendor/lib')
+  inGit(workspace, 'commit', '-qm', 'module')
+  const [read] = await shellTurn(client, 'one', ['cat vendor/lib/lib.txt && echo more >> vendor/lib/lib.txt'])
+  t.equal(read, 'lib')
+  await shellTurn(client, 'one', ['echo again >> vendor/lib/lib.txt'])
+  const { repos } = await client.call('GET /agents/{id}/diff', { id: 'one' })
+  const paths = repos.flatMap(({ repo, changes }) => changes.map(({ path }) => `${repo}: ${path}`))
+  t.same(paths, ['root: a.txt', 'vendor/lib: lib.txt'])
+  const expect = Object.fromEntries(repos.map(({ repo, tip }) => [repo, tip]))
+  t.match(await client.call('POST /agents/{id}/land', { id: 'one', expect }), { landed: true })
+  t.equal(readFileSync(join(workspace, 'vendor/lib/lib.txt'), 'utf8'), 'lib\nmore\nagain\n')
+  await client.call('POST /agents/{id}/discard', { id: 'one' })
+  t.notMatch(inGit(join(workspace, 'vendor/lib'), 'branch', '--all'), /agent/, 'no branch stays in the submodule')
+})
+
+t.test('the files of a submodule that a turn moves to another commit land, and the move is said', async t => {
+  const { workspace, data, lib } = withModule(t, 'libs/lib')
+  writeFileSync(join(lib, 'lib.txt'), 'two\n')
+  inGit(lib, 'commit', '-qam', 'two')
+  inGit(join(workspace, 'libs/lib'), ...LOCAL, 'fetch', '-q')
+  const heads = inGit(workspace, 'rev-parse', 'HEAD', 'HEAD:libs/lib')
+  const { client } = await daemonWith(t, GROUPS, { workspace, data })
+  const commit = 'git add libs/lib && git -c user.name=a -c user.email=a@b.c commit -qm bump'
+  const frames = await runTurn(client, 'one', `run git -C libs/lib checkout -q origin/HEAD && ${commit}`, {
+    isolated: true,
+  })
+  t.match(noticesOf(frames), /a commit of this private copy moves the submodule libs\/lib to another commit: /)
+  const { repos } = await client.call('GET /agents/{id}/diff', { id: 'one' })
+  t.same(
+    repos.flatMap(({ repo, changes }) => changes.map(({ path }) => `${repo}: ${path}`)),
+    ['libs/lib: lib.txt'],
+  )
+  const expect = Object.fromEntries(repos.map(({ repo, tip }) => [repo, tip]))
+  t.match(await client.call('POST /agents/{id}/land', { id: 'one', expect }), { landed: true })
+  t.equal(readFileSync(join(workspace, 'libs/lib/lib.txt'), 'utf8'), 'two\n')
+  t.equal(inGit(workspace, 'rev-parse', 'HEAD', 'HEAD:libs/lib'), heads, 'no HEAD and no pointer of people moved')
+
+  const other = 'git checkout -q "$(git -c user.name=a -c user.email=a@b.c commit-tree HEAD^{tree} -m other)"'
+  const back = await runTurn(client, 'two', runs(`cd libs/lib && ${other}`), { isolated: true })
+  t.match(noticesOf(back), /the private copy of libs\/lib is not on its branch agent\/two, so what was done there/)
 })
 
 t.test('files that no commit can hold are named at the end of a turn', async t => {

@@ -1,5 +1,17 @@
 import { createHash } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import type { Test } from 'tap'
 import { automation } from '../../support/automations.js'
@@ -28,6 +40,25 @@ const write = (path: string, text: string) => (daemon: Support) => put(daemon.wo
 const read = (path: string) => (daemon: Support) => {
   const place = join(daemon.workspace, path)
   return existsSync(place) ? readFileSync(place, 'utf8') : undefined
+}
+/** Writes as many bytes and sets the times back, as a build that wants to look unchanged does. */
+const sameTime = ({ workspace }: Support) => {
+  const place = join(workspace, 'docs/a.md')
+  const { atime, mtime, size } = statSync(place)
+  writeFileSync(place, 'x'.repeat(size))
+  utimesSync(place, atime, mtime)
+}
+const swapped = (place: string) => {
+  cpSync(place, `${place}.other`, { preserveTimestamps: true })
+  renameSync(`${place}.other`, place)
+}
+const linked = (place: string) => {
+  rmSync(place)
+  symlinkSync('b.md', place)
+}
+const madeFolder = (place: string) => {
+  rmSync(place)
+  mkdirSync(place)
 }
 const git =
   (...args: string[]) =>
@@ -114,6 +145,47 @@ const discarding = (between: YesCase['between'], more: object = {}): YesCase => 
   between,
   state: daemon => [git('status', '--porcelain')(daemon), read('docs/a.md')(daemon), refs(daemon)],
 })
+
+const filesNow = ({ workspace }: Support): { readonly [path: string]: string } =>
+  Object.fromEntries(
+    readdirSync(workspace, { recursive: true, withFileTypes: true })
+      .filter(entry => entry.isFile() && !/\/(?:\.git|\.sandbox|origin\.git)(?:\/|$)/.test(`${entry.parentPath}/`))
+      .map(entry => join(entry.parentPath, entry.name))
+      .map(path => [path, readFileSync(path, 'latin1')]),
+  )
+const deleting = (path: string, between: YesCase['between'], more: object = {}): YesCase => ({
+  look: async daemon => {
+    write('docs/deep/a.txt', 'a\n')(daemon)
+    const { stamp } = await daemon.client.call('DELETE /workspace/entry', { path, mode: 'check' })
+    return () => daemon.client.call('DELETE /workspace/entry', { path, expect: stamp!, ...more })
+  },
+  between,
+  state: filesNow,
+})
+/** A file that takes the place of another one, or of nothing. */
+const replacing = (call: 'POST /workspace/move' | 'POST /workspace/copy', between: YesCase['between']): YesCase => ({
+  look: async daemon => {
+    write('from.txt', 'from\n')(daemon)
+    const asked = { from: 'from.txt', to: 'docs/a.md', overwrite: true }
+    const { stamp } = await daemon.client.call(call, { ...asked, mode: 'check' })
+    return () => daemon.client.call(call, { ...asked, expect: stamp! })
+  },
+  between,
+  state: filesNow,
+})
+/** Ways in which a file or what is below a folder becomes another one. */
+const WRITES: readonly (readonly [what: string, path: string, between: YesCase['between']])[] = [
+  ['a file is written', 'docs/a.md', write('docs/a.md', 'work of a person\n')],
+  ['a file of the same length is written at the same time', 'docs/a.md', sameTime],
+  ['another file takes its name', 'docs/a.md', ({ workspace }) => swapped(join(workspace, 'docs/a.md'))],
+  ['a link takes its name', 'docs/a.md', ({ workspace }) => linked(join(workspace, 'docs/a.md'))],
+  ['a folder takes its name', 'docs/a.md', ({ workspace }) => madeFolder(join(workspace, 'docs/a.md'))],
+  ['a file comes into it', 'docs', write('docs/new.md', 'new\n')],
+  ['a file deep in it is written', 'docs', write('docs/deep/a.txt', 'b\n')],
+  ['a file deep in it goes', 'docs', ({ workspace }) => rmSync(join(workspace, 'docs/deep/a.txt'))],
+  ['something comes where nothing was', 'nothing', write('nothing', 'something\n')],
+  ['an empty folder comes', 'docs', ({ workspace }) => mkdirSync(join(workspace, 'docs/empty'))],
+]
 
 /** Each yes with what changes between, by call. */
 export const yesCases = (t: Test): readonly (readonly [call: string, what: string, YesCase])[] => [
@@ -466,6 +538,15 @@ export const yesCases = (t: Test): readonly (readonly [call: string, what: strin
       answered: true,
     },
   ],
+  ...WRITES.flatMap(([what, path, between]) => [
+    ['DELETE /workspace/entry', what, deleting(path, between)] as const,
+    ['DELETE /workspace/entry', `${what}, permanently`, deleting(path, between, { permanent: true })] as const,
+  ]),
+  ...(['POST /workspace/move', 'POST /workspace/copy'] as const).flatMap(call =>
+    WRITES.filter(([, path]) => path === 'docs/a.md').map(
+      ([what, , between]) => [call, what, replacing(call, between)] as const,
+    ),
+  ),
   [
     'POST /settings/patch',
     'somebody else saves',

@@ -32,6 +32,7 @@ const withJournals = async <T>(folder: string, work: (journals: Journals) => Pro
     return await work({
       append: (name, entries, how) => store.append(named(name), entries, how),
       close: (name, tail) => store.close(named(name), tail),
+      interrupt: (name, tail) => store.interrupt(named(name), tail),
       read: (name, after) => store.read(named(name), after),
       stat: name => store.stat(named(name)),
       rewrite: (name, entries) => store.rewrite(named(name), entries),

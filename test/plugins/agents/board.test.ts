@@ -211,7 +211,8 @@ t.test('a landing request for work that could not be committed says why, and tak
   const watched = framesOf(client, 'c-1', { run: run! })
   await watched.until(({ kind }) => kind === 'thinking')
   const folder = join(data, 'agent', 'git')
-  const [gitdir] = readdirSync(folder).filter(name => existsSync(join(folder, name, 'objects')))
+  // The copy that is prepared for the next conversation has one too.
+  const [gitdir] = readdirSync(folder).filter(name => existsSync(join(folder, name, 'refs', 'heads', 'agent', 'c-1')))
   const objects = join(folder, gitdir!, 'objects')
   renameSync(objects, `${objects}-away`)
   await client.call('POST /agent/stop', { conversationId: 'c-1' })

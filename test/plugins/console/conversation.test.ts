@@ -336,6 +336,31 @@ t.test('conversations in the console', withChromium(), async t => {
     await endJourney(t, tab)
   })
 
+  await t.test('what has work that did not land is archived after a question', async t => {
+    await runTurn(client, 'owed', 'write owed.txt\n| x', { isolated: true, title: 'An owed one' })
+    await runTurn(client, 'well', 'say fine', { title: 'A finished one' })
+    const tab = await ownerTab(browser, daemon)
+    const { page } = tab
+    const row = (name: RegExp) => page.getByRole('link', { name })
+    const dialog = page.getByRole('dialog')
+    await row(/^A finished one/).focus()
+    await page.keyboard.press('e')
+    await row(/^A finished one/).waitFor({ state: 'detached' })
+    await row(/^An owed one/).focus()
+    await page.keyboard.press('e')
+    await dialog.getByText('An owed one: its work has not landed.').waitFor()
+    t.same(await barriersOf(page), [])
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'hidden' })
+    t.ok(await row(/^An owed one/).isVisible())
+    await goTo(page, '#/c/owed')
+    await page.getByRole('button', { name: 'Archive' }).click()
+    await dialog.getByRole('button', { name: 'Archive' }).click()
+    await page.getByRole('heading', { name: 'Fleet' }).waitFor()
+    await row(/^An owed one/).waitFor({ state: 'detached' })
+    await endJourney(t, tab)
+  })
+
   await t.test(
     'a collaborator asks for a landing, the owner finds it in the inbox, and the collaborator leaves',
     async t => {

@@ -132,6 +132,45 @@ void t.test('deleting, restoring, moving and copying', async t => {
     t.match((await client.call('GET /workspace/trash', { limit: 1 })).items, exactly({ path: 'two' }))
   })
 
+  await t.test('what was looked at is deleted and replaced, and git may look at its repository meanwhile', async t => {
+    const stamp = async (path: string) => (await client.call('DELETE /workspace/entry', { path, mode: 'check' })).stamp!
+    mkdirSync(join(workspace, 'seen/deep'), { recursive: true })
+    for (const name of ['a', 'deep/b']) writeFileSync(join(workspace, 'seen', name), name)
+    execFileSync('git', ['init', '-q', join(workspace, 'seen/repo')])
+    const look = { path: 'seen', mode: 'check' } as const
+    const seen = await client.call('DELETE /workspace/entry', look)
+    t.match(seen, { ok: true, stamp: /^[\w-]{22}$/ })
+    execFileSync('git', ['-C', join(workspace, 'seen/repo'), 'status', '--porcelain'])
+    t.same(await client.call('DELETE /workspace/entry', look), seen, 'a look changes nothing')
+    const replacing = { from: 'seen/a', to: 'seen/deep/b', overwrite: true } as const
+    t.match(await client.call('POST /workspace/move', { ...replacing, mode: 'check' }), {
+      stamp: await stamp('seen/deep/b'),
+    })
+    const free = await client.call('POST /workspace/copy', { ...replacing, to: 'no/where/b', mode: 'check' })
+    t.same([free, existsSync(join(workspace, 'no'))], [{ ok: true, files: 1, bytes: 1, stamp: 'absent' }, false])
+    await client.call('POST /workspace/copy', { ...replacing, expect: await stamp('seen/deep/b') })
+    t.equal(readFileSync(join(workspace, 'seen/deep/b'), 'utf8'), 'a')
+    await client.call('POST /workspace/move', { ...replacing, expect: await stamp('seen/deep/b') })
+    t.notOk(existsSync(join(workspace, 'seen/a')))
+    execFileSync('git', ['-C', join(workspace, 'seen/repo'), 'commit', '-q', '--allow-empty', '-m', 'new'], {
+      env: {
+        ...process.env,
+        GIT_AUTHOR_NAME: 'a',
+        GIT_AUTHOR_EMAIL: 'a@b',
+        GIT_COMMITTER_NAME: 'a',
+        GIT_COMMITTER_EMAIL: 'a@b',
+      },
+    })
+    t.match(
+      await refusalOf(() => client.call('DELETE /workspace/entry', { path: 'seen', expect: seen.stamp! })),
+      { status: 409, message: /is not what was seen: look at it again/ },
+      'a commit is work',
+    )
+    await client.call('DELETE /workspace/entry', { path: 'seen', expect: await stamp('seen') })
+    t.notOk(existsSync(join(workspace, 'seen')))
+    t.same(await client.call('DELETE /workspace/entry', { path: 'seen', expect: seen.stamp! }), { ok: true })
+  })
+
   await t.test('a copy keeps modes, times and links, and its git data is independent', async t => {
     mkdirSync(join(workspace, 'from/sub'), { recursive: true })
     writeFileSync(join(workspace, 'from/run.sh'), '#!/bin/sh\n', { mode: 0o755 })

@@ -48,8 +48,9 @@ t.test('model servers are added, listed, tested and removed from the command lin
     err: /expected the key on standard input, found nothing/,
   })
   t.match(await model(['add', 'lab', '--protocol', 'openai', '--url', server.url]), {
-    code: 0,
-    out: /^saved lab: refused, 0 models\n.* asks for a key \(401\).*\nnext: sandbox model test lab\n$/,
+    code: 1,
+    out: 'saved lab: refused, 0 models\nnext: sandbox model test lab\n',
+    err: /^sandbox: .* asks for a key \(401\)/,
   })
   const added = await model(['add', 'lab', '--protocol', 'openai', '--url', server.url, '--key-stdin'], {
     input: `${KEY}\n`,

@@ -40,8 +40,12 @@ t.test('the program names itself as it can be typed in the current folder', asyn
   for (const place of [bin, npm]) symlinkSync(PROGRAM, join(place, 'sandbox'))
   const whole = `${process.execPath} ${PROGRAM}`
   t.equal(programName({ PATH: `/nowhere:${bin}` }, elsewhere, PROGRAM), 'sandbox')
-  t.equal(programName({ PATH: npm }, elsewhere, PROGRAM), whole, "npm's PATH ends with its command")
-  t.equal(programName({ PATH: npm }, project, join(npm, 'sandbox')), 'npx sandbox')
+  t.equal(
+    programName({ PATH: npm, npm_execpath: '/usr/bin/npm' }, elsewhere, PROGRAM),
+    whole,
+    "npm's PATH ends with its command",
+  )
+  t.equal(programName({ PATH: npm, npm_execpath: '/usr/bin/npm' }, project, join(npm, 'sandbox')), 'npx sandbox')
   t.equal(programName({}, join(root, '..'), PROGRAM), 'npx sandbox', 'in its own package')
   t.equal(programName({}, elsewhere, PROGRAM), whole)
   const nested = at('project', 'nested')

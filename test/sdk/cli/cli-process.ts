@@ -188,14 +188,18 @@ export const going = (t: Teardown, args: readonly string[], { env = {}, cwd = tm
   }
 }
 
-/** A fake daemon with everything the program uses: its note, its login socket, its health, and calls by the test. */
+/**
+ * A fake daemon with everything the program uses: its note, its login socket, its health, the document if it is given,
+ * and calls by the test.
+ */
 export const fakeDaemon = async (
   t: Pick<Test, 'teardown' | 'testdir'>,
   answer: Answerer,
-  { pid = process.pid } = {},
+  { pid = process.pid, document }: { readonly pid?: number; readonly document?: object } = {},
 ) => {
   const server = await wireServer(t, (seen, response) => {
     if (seen.path === '/health') return { ok: true }
+    if (seen.path === '/openapi.json' && document) return document
     if (seen.path === '/system/sessions/revoke') return { ok: true, revoked: 1 }
     if (seen.headers.authorization !== 'Bearer sbs_cli' && seen.headers['x-sandbox-control'] !== 'sbc_x') {
       return json(response, 401, { reason: 'unauthenticated', message: 'expected a session or a token' })

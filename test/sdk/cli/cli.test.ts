@@ -140,7 +140,7 @@ t.test('general options may come before the verb, and with --json errors are JSO
   const failures = [
     [['--json', 'diff', 'nope'], 5, 'not-found'],
     [['agents', '--json', '--nope'], 2, 'usage'],
-    [['agents', '--json', '--url', 'http://127.0.0.1:1'], 5, 'refused'],
+    [['agents', '--json', '--url', 'http://127.0.0.1:1'], 3, 'no-daemon'],
   ] as const
   for (const [args, code, reason] of failures) {
     const ran = await daemon.run([...args])

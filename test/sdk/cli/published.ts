@@ -19,10 +19,11 @@ interface Answered extends OpenApiDocument {
   }
 }
 
-const published = JSON.parse(readFileSync(join(root, '..', 'openapi', 'openapi.json'), 'utf8')) as Answered
+/** The published document. */
+export const document = JSON.parse(readFileSync(join(root, '..', 'openapi', 'openapi.json'), 'utf8')) as Answered
 
 /** Every call of the published document. */
-export const publishedCalls = operationsOf(published)
+export const publishedCalls = operationsOf(document)
 /** Its groups, each with the table that the program has of it. */
 export const publishedGroups = await Promise.all(
   [...new Set(publishedCalls.map(({ group }) => group))].map(async group => {
@@ -32,15 +33,15 @@ export const publishedGroups = await Promise.all(
   }),
 )
 
-/** The JSON that a call answers: its schema, and an example. */
-export const answerOf = ({ call }: Operation) => {
+/** The JSON that a call answers, or another form of it: its schema, and an example. */
+export const answerOf = ({ call }: Operation, form = 'application/json') => {
   const [method = '', path = ''] = call.split(' ')
-  return published.paths[path]![method.toLowerCase()]!.responses['200']?.content?.['application/json']
+  return document.paths[path]![method.toLowerCase()]!.responses['200']?.content?.[form]
 }
 
 /** The forms of a schema, without references. */
 export const formsOf = (schema: Schema): Schema[] => {
-  const one = schema.$ref ? published.components.schemas[schema.$ref.split('/').at(-1)!]! : schema
+  const one = schema.$ref ? document.components.schemas[schema.$ref.split('/').at(-1)!]! : schema
   const forms = [...(one.oneOf ?? []), ...(one.anyOf ?? [])]
   return forms.length > 0 ? forms.flatMap(formsOf) : [one]
 }

@@ -1,6 +1,9 @@
+import { join } from 'node:path'
 import { covers, type ReachFolder } from '../../../../sdk/index.js'
 import type { GitFailure } from '../../../../sdk/node/programs/git.js'
+import { pathOf } from '../../../../sdk/node/repositories/main-repository.js'
 import { wallKind } from '../../../../sdk/node/wall/wall.js'
+import type { Tip } from '../../copies/states.js'
 import type { CopyRepo } from '../../contract.js'
 import type { TurnNetwork } from './networks.js'
 
@@ -27,6 +30,35 @@ export const apartNotice = (paths: readonly string[]): string =>
   + 'folders of other repositories, names of its own, pipes and sockets out of a commit: '
   + `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; check the submodule out in the workspace, or `
   + 'have the agent move what is needed elsewhere'
+
+/** The notice about a repository of a private copy that is not on the branch of its work. */
+const detachedNotice = (repo: string, branch: string): string =>
+  `the private copy of ${repo} is not on its branch ${branch}, so what was done there cannot land: have the agent go `
+  + 'back to it'
+
+/** The notice about submodules that a turn moved to other commits. */
+const pointersNotice = (paths: readonly string[]): string =>
+  `a commit of this private copy moves the submodule${paths.length === 1 ? '' : 's'} ${paths.slice(0, 5).join(', ')}${
+    paths.length > 5 ? ', …' : ''
+  } to another commit: files of submodules land, but no commit of the workspace and no pointer moves, so check that `
+  + 'commit out there, and commit the pointer'
+
+/** The notice about new files of a private copy that git ignores. */
+const ignoredNotice = (paths: readonly string[]): string =>
+  `git ignores ${paths.length} new file${paths.length === 1 ? '' : 's'} of this private copy, so ${
+    paths.length === 1 ? 'it is' : 'they are'
+  } not committed and cannot land: ${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ', …' : ''}; have the agent add `
+  + 'what is needed (git add --force)'
+
+/** The notices about work of a turn that its branches do not hold, or that does not land. */
+export const tipNotices = (tips: readonly Tip[], branch: string, ignored: readonly string[]): string[] => [
+  ...tips.flatMap(({ repo, out, detached, pointers = [] }) => [
+    ...(out === undefined ? [] : [out]),
+    ...(detached ? [detachedNotice(repo, branch)] : []),
+    ...(pointers.length > 0 ? [pointersNotice(pointers.map(path => join(pathOf(repo), path)))] : []),
+  ]),
+  ...(ignored.length > 0 ? [ignoredNotice(ignored)] : []),
+]
 
 /** The repositories that are visible to somebody who reaches these folders. */
 export const coveredRepos = (folders: readonly ReachFolder[] | undefined, repos: readonly string[]): string[] =>

@@ -34,6 +34,7 @@ import {
   narrowedNotice,
   outsideNotice,
   uncommittedNotice,
+  tipNotices,
   unfilteredNotice,
   worktreeFrame,
 } from './copy-words.js'
@@ -57,6 +58,7 @@ import type { TreeCommandAsked } from '../../copies/contract.js'
 import type { ProgramBehindWall } from '../contract.js'
 import { conversationWall } from './conversation-wall.js'
 import { documentsOf } from './documents.js'
+import { IgnoredFiles } from './ignored-files.js'
 import { renewApart } from './renew-apart.js'
 import { trustApart, trustOf } from './trust.js'
 import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
@@ -86,6 +88,7 @@ const warn = (turn: Turn, text: string): void =>
 export class LocalTurnEnvironment implements TurnEnvironment {
   readonly #deps: TurnEnvironmentDeps
   readonly #networks = new WeakMap<Turn, TurnNetwork>()
+  readonly #ignored = new IgnoredFiles()
   readonly #trees = new WeakMap<Turn, Tree>()
   readonly #known = new KnownByConversation()
   readonly #safety: SafetyGate
@@ -323,10 +326,11 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       try {
         const tips = await copies.commitRest(id, repos)
         turn.taken = tips.every(({ large, out }) => !large && out === undefined)
-        for (const { out } of tips) if (out !== undefined && !turn.record.done) warn(turn, out)
         await showOwnChanges(this.#deps, turn, repos, tips)
         const apart = await copies.apart(id, tips)
         if (apart.length && !turn.record.done) warn(turn, apartNotice(apart))
+        const notices = tipNotices(tips, branch, this.#ignored.newOf(id, tips))
+        for (const notice of turn.record.done ? [] : notices) warn(turn, notice)
         const beside = await copies.beside(id)
         if (beside.length && !turn.record.done) warn(turn, outsideNotice(beside, repos))
       } finally {

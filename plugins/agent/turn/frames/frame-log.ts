@@ -51,7 +51,7 @@ export class FrameLog {
   #bytes = 0
   #thin = false
   #frozen = false
-  #broken = false
+  #failure: unknown
 
   constructor(journals: Pick<Journals, 'append' | 'stat'>, run: string, options: FrameLogOptions) {
     this.#journals = journals
@@ -74,7 +74,12 @@ export class FrameLog {
 
   /** Whether the journal cannot be written. */
   get broken(): boolean {
-    return this.#broken
+    return this.#failure !== undefined
+  }
+
+  /** Why the journal cannot be written. */
+  get failure(): unknown {
+    return this.#failure
   }
 
   /** Resolves when the journal has `seq` frames, or when the signal is aborted. */
@@ -119,7 +124,7 @@ export class FrameLog {
 
   /** Repeats a failed write. */
   retry(): void {
-    this.#broken = false
+    this.#failure = undefined
     if (this.#queue.length) this.#start()
   }
 
@@ -185,13 +190,13 @@ export class FrameLog {
   }
 
   #start(): void {
-    if (!this.#broken) this.#pumping ??= this.#pump()
+    if (!this.broken) this.#pumping ??= this.#pump()
   }
 
   async #pump(): Promise<void> {
     // One more turn of the event loop, so that frames that arrive together are written together.
     await this.#options.after?.catch(ignored('the step before tells its own caller'))
-    while (this.#queue.length && !this.#broken) {
+    while (this.#queue.length && !this.broken) {
       const batch = this.#queue.slice(0, BATCH)
       const before = this.#seq
       const entries = batch.map(({ frame }, index): FrameEvent => ({
@@ -235,7 +240,7 @@ export class FrameLog {
   }
 
   #break(error: unknown): void {
-    this.#broken = true
+    this.#failure = error ?? new Error('the journal cannot be written')
     this.#options.onBroken(error)
   }
 }

@@ -78,9 +78,16 @@ export interface QueuedMessage {
  * changed, `binary`: git cannot merge it.
  */
 export type ConflictReason = 'workspace' | 'diverged' | 'binary'
+/** What stands where a file or folder of the work would be: such as a file at `docs` for `docs/a.md`. */
+export interface InTheWay {
+  path: string
+  what: 'file' | 'folder' | 'link' | 'repository' | 'closed' | 'special'
+}
 export interface ConflictPath {
   path: string
   reason: ConflictReason
+  /** Absent: a file stands there, with other content. */
+  inTheWay?: InTheWay
 }
 /**
  * The paths of one repository that do not land; `clean` counts those that would. Both empty: the main checkout is

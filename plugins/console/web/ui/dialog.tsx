@@ -120,18 +120,20 @@ interface FormButtonProps {
   /** The target of the action, for screen readers. */
   readonly about?: string
   readonly primary?: boolean
+  /** It stands apart from the buttons before it. */
+  readonly apart?: boolean
   /** The form is open from the beginning. */
   readonly opened?: boolean
   readonly form: (close: () => void) => ComponentChildren
 }
 
 /** A button that opens a form. */
-export const FormButton = ({ label, about, primary = false, opened = false, form }: FormButtonProps) => {
+export const FormButton = ({ label, about, primary = false, apart = false, opened = false, form }: FormButtonProps) => {
   const open = useSignal(opened)
   return (
     <>
       <button
-        class={`button${primary ? ' primary' : ''}`}
+        class={`button${primary ? ' primary' : ''}${apart ? ' apart-button' : ''}`}
         type="button"
         onClick={() => {
           open.value = true
@@ -151,10 +153,16 @@ export const FormButton = ({ label, about, primary = false, opened = false, form
 interface AskButtonProps extends Omit<DialogFormProps, 'close' | 'verb' | 'danger' | 'ready'> {
   readonly label: string
   readonly about: string
+  readonly apart?: boolean
   readonly verb?: string
 }
 
 /** A button that asks for confirmation. */
-export const AskButton = ({ label, about, verb = label, ...form }: AskButtonProps) => (
-  <FormButton label={label} about={about} form={close => <DialogForm {...form} verb={verb} danger close={close} />} />
+export const AskButton = ({ label, about, apart = false, verb = label, ...form }: AskButtonProps) => (
+  <FormButton
+    label={label}
+    about={about}
+    apart={apart}
+    form={close => <DialogForm {...form} verb={verb} danger close={close} />}
+  />
 )

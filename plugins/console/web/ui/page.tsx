@@ -1,4 +1,4 @@
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, RefObject } from 'preact'
 import { faultSentence } from '../data/api.js'
 import { refetch, type QueryState } from '../data/queries.js'
 import { fragmentOf } from '../data/route.js'
@@ -12,11 +12,13 @@ interface PageFrameProps {
   readonly tools?: ComponentChildren
   /** The page has its own scrolling list. */
   readonly fills?: boolean
+  /** Refers to what scrolls. */
+  readonly body?: RefObject<HTMLElement | null>
   readonly children: ComponentChildren
 }
 
 /** A page with its heading. */
-export const PageFrame = ({ title, before, tools, fills = false, children }: PageFrameProps) => (
+export const PageFrame = ({ title, before, tools, fills = false, body, children }: PageFrameProps) => (
   <>
     <header class="page-head">
       {before}
@@ -26,7 +28,7 @@ export const PageFrame = ({ title, before, tools, fills = false, children }: Pag
     {fills ? (
       <main class="page-fill">{children}</main>
     ) : (
-      <main class="page-body">
+      <main ref={body ?? null} class="page-body">
         <div class="sections">{children}</div>
       </main>
     )}

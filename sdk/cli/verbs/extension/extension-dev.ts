@@ -1,6 +1,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import type { Client } from '../../../client.js'
 import { unapprovedDigest } from '../../../refusal.js'
+import { assertDone, failedOf, failuresOf } from '../../calls/failures.js'
 import { connected } from '../../daemon/connection.js'
 import { printResult } from '../../terminal/asked.js'
 import { confirmed } from '../../terminal/confirm.js'
@@ -41,7 +42,10 @@ export const developExtension = (
       `${plain(id)} runs from ${oneLine(folderText(from))}`,
       `next: ${SELF} extension dev ${plain(id)} --end goes back to its commit`,
     ])
-    if (given.on('once')) return EXIT.ok
+    if (given.on('once')) {
+      assertDone(failedOf(answer, await failuresOf(terminal, ['extensions', 'POST /extensions/{id}/dev']), SELF))
+      return EXIT.ok
+    }
     await Promise.all([followLog(terminal, client, id), followBuilds(terminal, given, client, id)])
     return EXIT.ok
   })

@@ -1,3 +1,4 @@
+import { assertDone, failedOf, failuresOf } from '../../calls/failures.js'
 import { connected } from '../../daemon/connection.js'
 import { printResult } from '../../terminal/asked.js'
 import { confirmed } from '../../terminal/confirm.js'
@@ -36,10 +37,13 @@ export const installFrom = (terminal: Terminal, given: GivenArguments, url: stri
     if (!(await agreedTo(terminal, given, lines, 'install it?'))) return EXIT.refused
     for await (const event of await client.call('POST /extensions/install', { ...source, digest }, options)) {
       if (event.kind === 'log') say(terminal, `${oneLine(event.message)}\n`)
-      else
-        return printResult(terminal, given, event, () => [
+      else {
+        const code = await printResult(terminal, given, event, () => [
           `installed ${plain(event.id)}${event.backend ? `, backend ${event.backend.state}` : ''}`,
         ])
+        assertDone(failedOf(event, await failuresOf(terminal, ['extensions', 'POST /extensions/install']), SELF))
+        return code
+      }
     }
     return EXIT.failed
   })

@@ -9,6 +9,7 @@ import { reasonAgainstName } from '../../../../plugins/system/bundles/returning.
 import { Judge } from '../../../../plugins/system/bundles/staging.js'
 import { checkSeal, withSeal } from '../../../../plugins/system/bundles/seal.js'
 import { daemonWith, folderOf } from '../../../support/daemon.js'
+import { inTime } from '../../../support/in-time.js'
 import { exactly } from '../../../support/lists.js'
 import { refusal } from '../../agent/support.js'
 import { changed, made, type Made } from './bundles-made.js'
@@ -303,4 +304,44 @@ t.test('a refused archive leaves no files, also over HTTP', async t => {
     [['.gitignore'], []],
   )
   t.notOk(existsSync(join(workspace, 'new.txt')))
+})
+
+/** Manifests whose paths are as long and deep as a path can be. */
+const DEEP = 'a/'.repeat(2_000)
+const TEDIOUS: { readonly [what: string]: readonly [entries: readonly object[], patch?: object] } = {
+  'deep files': [many(1_500, at => ({ path: `workspace/${at}/${DEEP}f` }))],
+  'deep files beside a link': [
+    [...many(1_500, at => ({ path: `workspace/${at}/${DEEP}f` })), { path: 'workspace/l', link: 'x' }],
+  ],
+  'files in the folders of a deep link': [
+    [{ path: `workspace/${DEEP}l`, link: 'x' }, ...many(1_500, at => ({ path: `workspace/${DEEP}${at}` }))],
+  ],
+  'deep repositories': [[], { repositories: many(1_500, at => repository(`${at}/${DEEP}r`)) }],
+  'links that some disks take for one': [many(1_500, at => ({ path: `workspace/${spelling(at)}`, link: 'x' }))],
+  'links in links': [many(500, at => ({ path: `workspace/${at}`, link: `${at + 1}/${DEEP}`.slice(0, 4_000) }))],
+}
+function many<T>(count: number, one: (at: number) => T): T[] {
+  return Array.from({ length: count }, (_, at) => one(at))
+}
+/** One name in another case. */
+function spelling(at: number): string {
+  return Array.from({ length: 16 }, (_, bit) => (at & (1 << bit) ? 'A' : 'a')).join('')
+}
+
+t.test('a small bundle with paths of thousands of folders does not hold the sandbox up', async t => {
+  const folder = folderOf(t)
+  for (const [what, [entries, patch]] of Object.entries(TEDIOUS)) {
+    const sha256 = 'x'.repeat(43)
+    const path = await made(join(folder, 'deep'), [], {
+      entries: entries.map(one => ({ size: 0, sha256, ...one })),
+      ...patch,
+    })
+    const begun = performance.now()
+    // Whether it is refused is another question.
+    await read(path).catch(() => undefined)
+    t.ok(
+      inTime(begun, what === 'links in links' ? 25_000 : 6_000),
+      `${what}: ${Math.round(performance.now() - begun)} ms`,
+    )
+  }
 })

@@ -2,17 +2,19 @@ import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import type { Card, CardReply, PermissionCard, Question, QuestionCard } from '../../../../agent/contract.js'
 import { askUntilAnswered } from '../../data/api.js'
+import { draftOf, keepDraft } from '../../data/drafts.js'
 import { fragmentOf } from '../../data/place.js'
 import { person } from '../../data/session/session.js'
 import type { CardRow } from '../../run/row-kinds.js'
 import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
+import { AskButton } from '../../ui/dialog.js'
 import { usdTextOf, visibleName, visibleText } from '../../ui/format.js'
 import { Markdown } from '../../ui/markdown.js'
 import { reaches } from '../registry.js'
 import { FaultLine } from '../../ui/page.js'
 import { Pairs } from '../../ui/pairs.js'
-import { Feedback, Help, HelpText, type AnswerProps, type HelpCard } from './help-cards.js'
+import { answerPlace, Feedback, Help, HelpText, useAnswerWords, type AnswerProps, type HelpCard } from './help-cards.js'
 import { TextBlock } from '../../ui/text-block.js'
 
 const ReplyText = ({ reply, by }: { reply?: CardReply | undefined; by?: string | undefined }) => {
@@ -113,8 +115,24 @@ const OneQuestion = ({
   )
 }
 
+interface Chosen {
+  readonly [question: string]: readonly string[]
+}
+
+/** The answers that a draft holds. */
+const chosenOf = (draft: string): Chosen => {
+  try {
+    return Object.fromEntries(
+      Object.entries(JSON.parse(draft || '{}') as Chosen).filter(([, labels]) => Array.isArray(labels)),
+    )
+  } catch {
+    return {}
+  }
+}
+
 const Questions = ({ card, action, answer }: AnswerProps<QuestionCard>) => {
-  const chosen = useSignal<{ readonly [question: string]: readonly string[] }>({})
+  const place = answerPlace(card)
+  const chosen = useSignal<Chosen>(chosenOf(draftOf(place)))
   const { requestId, questions } = card
   const send = () => {
     const answers = Object.fromEntries(
@@ -134,6 +152,7 @@ const Questions = ({ card, action, answer }: AnswerProps<QuestionCard>) => {
           chosen={chosen.value[question.question] ?? []}
           choose={labels => {
             chosen.value = { ...chosen.value, [question.question]: labels }
+            keepDraft(place, JSON.stringify(chosen.value))
           }}
         />
       ))}
@@ -149,20 +168,22 @@ const Questions = ({ card, action, answer }: AnswerProps<QuestionCard>) => {
         <ActionButton action={action} work={() => answer({ kind: 'question', requestId, answers: {} })}>
           Skip
         </ActionButton>
-        <ActionButton
-          action={action}
-          class="apart-button"
+        <AskButton
+          apart
+          label="Cancel the turn"
+          about="that asks this"
+          title="Cancel the turn?"
           work={() => answer({ kind: 'question', requestId, cancelled: true })}
         >
-          Cancel the turn
-        </ActionButton>
+          <p>The agent gets no answer and stops. Files that it has written stay.</p>
+        </AskButton>
       </div>
     </div>
   )
 }
 
 const Permission = ({ card, action, answer }: AnswerProps<PermissionCard>) => {
-  const words = useSignal('')
+  const words = useAnswerWords(card)
   const { requestId, toolName, displayName, title, description, reason, path, alwaysLabel } = card
   const decide = (decision: 'once' | 'always' | 'deny') =>
     answer({ kind: 'permission', requestId, decision, ...(words.value && { feedback: words.value }) })
@@ -232,7 +253,7 @@ const YES = {
 }
 
 const Decision = ({ card, action, answer }: AnswerProps<Exclude<Card, QuestionCard | PermissionCard | HelpCard>>) => {
-  const words = useSignal('')
+  const words = useAnswerWords(card)
   const { requestId, kind } = card
   const decide = (yes: boolean) =>
     answer(
@@ -295,7 +316,10 @@ const UnknownCard = ({ kind }: { kind: string }) => (
 /** A card that waits, with its answers. */
 export const OpenCardView = ({ card }: { card: Card }) => {
   const action = useAction()
-  const answer = (reply: CardReply) => askUntilAnswered('POST /agent/reply', reply)
+  const answer = async (reply: CardReply) => {
+    await askUntilAnswered('POST /agent/reply', reply)
+    keepDraft(answerPlace(card), '')
+  }
   const props = { action, answer }
   if (!Object.hasOwn(NAMES, card.kind)) return <UnknownCard kind={card.kind} />
   return (

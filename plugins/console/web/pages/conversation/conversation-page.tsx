@@ -12,7 +12,7 @@ import { useAction, type ActionState } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { useCommands } from '../../ui/commands.js'
 import { usePart } from '../../ui/lists/rows.js'
-import { archiveAll } from '../fleet/archive.js'
+import { useArchiving } from '../fleet/archiving.js'
 import { DiffCounts } from '../fleet/fleet-row.js'
 import { countText, usdTextOf, visibleName } from '../../ui/format.js'
 import { Icon } from '../../ui/icons.js'
@@ -20,6 +20,7 @@ import { VirtualList, type ListControl } from '../../ui/lists/list.js'
 import { lazyView } from '../../ui/lazy.js'
 import { useLastAnswer, useQuery } from '../../ui/query.js'
 import { SideViews } from '../../ui/extensions/side-views.js'
+import { useSteadyPresses } from '../../ui/lists/steady.js'
 import { cardTitle, StatusTag } from '../../ui/status.js'
 import { reaches, type PageProps } from '../registry.js'
 import { OpenCardView } from './cards.js'
@@ -53,7 +54,14 @@ const useAgent = (id: string): { readonly agent?: AgentCard; readonly error?: un
   return agent ? { agent } : { error }
 }
 
-const Head = ({ agent, id, action }: { agent: AgentCard | undefined; id: string; action: ActionState }) => {
+interface HeadProps {
+  readonly agent: AgentCard | undefined
+  readonly id: string
+  readonly action: ActionState
+  readonly archive: (agents: readonly AgentCard[]) => Promise<void>
+}
+
+const Head = ({ agent, id, action, archive }: HeadProps) => {
   const mayWork = reaches(person.value?.role, 'collaborator')
   const title = visibleName(agent ? cardTitle(agent) : id)
   return (
@@ -71,13 +79,7 @@ const Head = ({ agent, id, action }: { agent: AgentCard | undefined; id: string;
         </ActionButton>
       )}
       {mayWork && agent && !turnIsLive(agent) && agent.archivedAt === undefined && (
-        <ActionButton
-          action={action}
-          work={async () => {
-            await archiveAll([id])
-            goTo('fleet')
-          }}
-        >
+        <ActionButton action={action} work={() => archive([agent])}>
           Archive
         </ActionButton>
       )}
@@ -212,6 +214,9 @@ const Conversation = ({ id }: { id: string }) => {
   useEffect(() => {
     if (mayWork) void askDaemon('POST /agents/{id}/seen', { id }).catch(ignored('the next visit says it'))
   }, [id])
+  const archiving = useArchiving(action, () => goTo('fleet'))
+  const asked = useRef<HTMLDivElement>(null)
+  useSteadyPresses(asked)
   const toMessage = (by: 1 | -1) => {
     const from = control.current?.firstShown() ?? 0
     const said = rows.flatMap((row, at) => (row.type === 'user' ? [at] : []))
@@ -256,18 +261,15 @@ const Conversation = ({ id }: { id: string }) => {
       ? [
           {
             ...{ id: 'archive', label: 'Archive this conversation', group: 'Conversation', keys: 'e' },
-            run: () =>
-              void action.run(async () => {
-                await archiveAll([id])
-                goTo('fleet')
-              }),
+            run: () => archiving.run([agent]),
           },
         ]
       : []),
   ])
   return (
     <>
-      <Head agent={agent} id={id} action={action} />
+      <Head agent={agent} id={id} action={action} archive={archiving.archive} />
+      {archiving.question}
       {finding.value && (
         <FindBar
           feed={feed}
@@ -317,7 +319,7 @@ const Conversation = ({ id }: { id: string }) => {
         )}
         <div class="dock">
           <Todos feed={feed} />
-          <div aria-live="polite">
+          <div ref={asked} aria-live="polite">
             {open.map(({ card }) => (
               <OpenCardView key={card.requestId} card={card} />
             ))}

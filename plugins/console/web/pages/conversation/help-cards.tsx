@@ -1,5 +1,6 @@
-import { useSignal, type Signal } from '@preact/signals'
+import { useSignal, useSignalEffect, type Signal } from '@preact/signals'
 import type { Card, CardReply } from '../../../../agent/contract.js'
+import { draftOf, keepDraft } from '../../data/drafts.js'
 import { fragmentOf } from '../../data/route.js'
 import type { ActionState } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
@@ -10,6 +11,17 @@ export interface AnswerProps<C extends Card> {
   readonly card: C
   readonly action: ActionState
   readonly answer: (reply: CardReply) => Promise<unknown>
+}
+
+/** Where what a person began to answer is kept, until it is sent. */
+export const answerPlace = ({ requestId }: Pick<Card, 'requestId'>): string => `answer ${requestId}`
+
+/** The words of an answer, as the person left them. */
+export const useAnswerWords = (card: Card): Signal<string> => {
+  const place = answerPlace(card)
+  const words = useSignal(draftOf(place))
+  useSignalEffect(() => void keepDraft(place, words.value))
+  return words
 }
 
 /** What the agent is told with an answer. */
@@ -37,7 +49,7 @@ export const HelpText = ({ card: { kind, session, message } }: { card: HelpCard 
 
 /** The answers to a card that hands something over. */
 export const Help = ({ card, action, answer }: AnswerProps<HelpCard>) => {
-  const words = useSignal('')
+  const words = useAnswerWords(card)
   const { kind, requestId } = card
   const say = (helped: boolean) => answer({ kind, requestId, helped, ...(words.value && { note: words.value }) })
   return (

@@ -5,10 +5,12 @@ import { folderOfPath, nameOfPath, pathInFolder } from '../../data/files/tree-ro
 import { goTo } from '../../data/route.js'
 import { saveFrom } from '../../data/files/save.js'
 import { served } from '../../data/live.js'
-import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
+import { DialogForm, FormButton } from '../../ui/dialog.js'
 import { CheckField, TextField } from '../../ui/fields.js'
-import { visibleName } from '../../ui/format.js'
+import { filesText, sizeTextOf, visibleName } from '../../ui/format.js'
+import { Loaded } from '../../ui/page.js'
 import { PublishButton } from '../outbox/publish-form.js'
+import { useSeenEntry } from './seen-entry.js'
 
 /** Saves files and folders of the workspace as one ZIP. */
 export const downloadZip = async (paths: string[], includeIgnored = false): Promise<void> => {
@@ -75,22 +77,24 @@ export const NewFolderForm = ({ folder, close }: PlaceForm & { folder: string })
 const MoveForm = ({ path, copy, close }: PlaceForm & { path: string; copy: boolean }) => {
   const to = useSignal(copy ? pathInFolder(folderOfPath(path), `copy-of-${nameOfPath(path)}`) : path)
   const overwrite = useSignal(false)
+  const place = to.value.trim()
+  const { seen, onSeen } = useSeenEntry(overwrite.value && place ? place : undefined)
   return (
     <DialogForm
       title={`${copy ? 'Copy' : 'Rename or move'} ${visibleName(nameOfPath(path))}`}
       verb={copy ? 'Copy' : 'Move'}
       close={close}
-      ready={to.value.trim() !== '' && to.value !== path}
+      ready={place !== '' && to.value !== path && (!overwrite.value || seen.data?.path === place)}
       work={async () => {
-        const asked = { from: path, to: to.value.trim(), ...(overwrite.value && { overwrite: true }) }
-        if (copy) await askDaemon('POST /workspace/copy', asked)
-        else await askDaemon('POST /workspace/move', asked)
-        goTo('files', 'open', asked.to)
+        const asked = { from: path, to: place, ...(overwrite.value && { overwrite: true }) }
+        await onSeen(expect => askDaemon(`POST /workspace/${copy ? 'copy' : 'move'}`, { ...asked, ...expect }))
+        goTo('files', 'open', place)
         return 'stays'
       }}
     >
       <TextField label="New path in the workspace" required value={to} hint="Folders that are missing are made." />
       <CheckField label="Replace a file that is there; it goes to the trash" value={overwrite} />
+      {overwrite.value && <Loaded query={seen}>{() => null}</Loaded>}
     </DialogForm>
   )
 }
@@ -141,30 +145,45 @@ const UnpackForm = ({ path, close }: PlaceForm & { path: string }) => {
   )
 }
 
-/** Deletes a file or folder after a question; it can come back from the trash. */
-const DeleteButton = ({ path }: { path: string }) => {
+const DeleteForm = ({ path, close }: PlaceForm & { path: string }) => {
   const permanent = useSignal(false)
-  const name = visibleName(nameOfPath(path))
+  const { seen, onSeen } = useSeenEntry(path)
   return (
-    <AskButton
-      label="Delete"
-      about={name}
-      title={`Delete ${name}?`}
+    <DialogForm
+      title={`Delete ${visibleName(nameOfPath(path))}?`}
+      verb="Delete"
+      danger
+      close={close}
+      ready={seen.data !== undefined}
       work={async () => {
-        await askDaemon('DELETE /workspace/entry', { path, ...(permanent.value && { permanent: true }) })
+        await onSeen(expect =>
+          askDaemon('DELETE /workspace/entry', { path, ...expect, ...(permanent.value && { permanent: true }) }),
+        )
         keepDraft(`file:${path}`, '')
         goTo('files', 'open', folderOfPath(path))
       }}
     >
+      <Loaded query={seen}>
+        {entry => (entry ? <p>{`${filesText(entry.files)}, ${sizeTextOf(entry.bytes)}.`}</p> : null)}
+      </Loaded>
       <p>
         {permanent.value
           ? 'It is gone for good.'
           : 'It goes to the trash, with all below it, and can come back for 30 days.'}
       </p>
       <CheckField label="Delete for good, without the trash" value={permanent} />
-    </AskButton>
+    </DialogForm>
   )
 }
+
+/** Deletes a file or folder after a question; it can come back from the trash. */
+const DeleteButton = ({ path }: { path: string }) => (
+  <FormButton
+    label="Delete"
+    about={visibleName(nameOfPath(path))}
+    form={close => <DeleteForm path={path} close={close} />}
+  />
+)
 
 /** What a maintainer can do with a file or folder. */
 export const EntryActions = ({ path, archive = false }: { path: string; archive?: boolean }) => {

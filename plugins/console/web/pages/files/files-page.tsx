@@ -9,7 +9,7 @@ import { useCommands } from '../../ui/commands.js'
 import { Icon } from '../../ui/icons.js'
 import { Loaded } from '../../ui/page.js'
 import { useRead } from '../../ui/read.js'
-import { usePart } from '../../ui/lists/rows.js'
+import { focusSoon } from '../../ui/lists/rows.js'
 import { SearchField } from '../../ui/search-field.js'
 import { isWide } from '../../ui/wide.js'
 import { reaches, type PageProps } from '../registry.js'
@@ -58,7 +58,7 @@ export const FilesPage = ({ rest: [part, path, line] }: PageProps) => {
   const searchFor = (next: SearchMode) => {
     mode.value = next
     if (chosen && !isWide()) goTo('files')
-    requestAnimationFrame(() => usePart('search', 'focus'))
+    focusSoon('search')
   }
   useCommands([
     { id: 'search', label: 'Search files', group: 'Files', keys: '/', run: () => searchFor('q') },

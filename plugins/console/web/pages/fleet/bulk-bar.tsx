@@ -1,11 +1,13 @@
 import { askDaemon } from '../../data/api.js'
+import { fleet } from '../../data/live.js'
 import { refetch } from '../../data/queries.js'
 import { person } from '../../data/session/session.js'
 import type { ActionState } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { FormButton } from '../../ui/dialog.js'
 import { lazyView } from '../../ui/lazy.js'
-import { archiveAll, throwFailures } from './archive.js'
+import { throwFailures } from './archive.js'
+import { useArchiving } from './archiving.js'
 import { reaches } from '../registry.js'
 
 const LandManyDialog = lazyView(async () => (await import('./land-many.js')).LandManyDialog)
@@ -25,6 +27,10 @@ export const BulkBar = ({ ids, archived, action, done }: BulkBarProps) => {
     refetch('all')
     done()
   }
+  const archiving = useArchiving(action, () => {
+    refetch('all')
+    done()
+  })
   return (
     <div class="row bulk-bar" role="toolbar" aria-label="Selected conversations">
       <span class="grow">{ids.length} selected</span>
@@ -51,9 +57,13 @@ export const BulkBar = ({ ids, archived, action, done }: BulkBarProps) => {
           <ActionButton action={action} work={() => run(() => askDaemon('POST /agents/seen', { ids }))}>
             Mark as read
           </ActionButton>
-          <ActionButton action={action} work={() => run(() => archiveAll(ids))}>
+          <ActionButton
+            action={action}
+            work={() => archiving.archive(ids.flatMap(id => fleet.value.cards.get(id) ?? []))}
+          >
             Archive
           </ActionButton>
+          {archiving.question}
         </>
       )}
       <button class="button plainly" type="button" onClick={done}>

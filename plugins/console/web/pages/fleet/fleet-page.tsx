@@ -12,7 +12,7 @@ import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { useCommands } from '../../ui/commands.js'
 import { focusedRow } from '../../ui/lists/rows.js'
-import { archiveAll } from './archive.js'
+import { useArchiving } from './archiving.js'
 import { FleetRow } from './fleet-row.js'
 import { DataAge } from '../../ui/data-age.js'
 import { FaultLine } from '../../ui/page.js'
@@ -86,6 +86,7 @@ export const FleetPage = (_: PageProps) => {
   const archived = useSignal(false)
   const selected = useSignal<ReadonlySet<string>>(new Set())
   const action = useAction()
+  const archiving = useArchiving(action, () => {})
   const found = useFound(query.value, archived.value)
   const items = found ?? itemsOf(fleet.value.cards.values())
   const mayWork = reaches(person.value?.role, 'collaborator')
@@ -102,7 +103,8 @@ export const FleetPage = (_: PageProps) => {
             keysOnly: true as const,
             run: () => {
               const id = focusedRow()
-              if (id !== undefined) void action.run(() => archiveAll([id]))
+              const card = id === undefined ? undefined : fleet.value.cards.get(id)
+              if (card) archiving.run([card])
             },
           },
           {
@@ -156,6 +158,7 @@ export const FleetPage = (_: PageProps) => {
           />
         )}
         <FaultLine fault={action.fault} />
+        {archiving.question}
         <DataAge />
         {!hello.value ? (
           <Bones />

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import type { FunctionComponent } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { AgentCard } from '../../../../agents/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { attention, fleet } from '../../data/live.js'
@@ -14,6 +14,7 @@ import { useCounted, type CountedProps } from '../../ui/lists/counted.js'
 import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { cardTitle, StatusTag } from '../../ui/status.js'
+import { useSteadyPresses } from '../../ui/lists/steady.js'
 import { pageIsVisible } from '../../ui/visible.js'
 import { OpenCardView } from '../conversation/cards.js'
 import { DiffCounts } from '../fleet/fleet-row.js'
@@ -110,6 +111,8 @@ export const InboxPage = (_: PageProps) => {
     email: person.value?.email ?? '',
     lands: reaches(person.value?.role, 'maintainer'),
   })
+  const body = useRef<HTMLElement>(null)
+  useSteadyPresses(body)
   const counts = useSignal<{ readonly [section: string]: number }>({})
   const sections = SECTIONS.filter(({ needs }) => pageIsVisible({ role: 'viewer', needs }))
   // Known only when every part was read, and the board is there.
@@ -118,7 +121,7 @@ export const InboxPage = (_: PageProps) => {
     && landings.length + stuck.length === 0
     && sections.every(({ needs }) => counts.value[needs] === 0)
   return (
-    <PageFrame title="Inbox">
+    <PageFrame title="Inbox" body={body}>
       {nothing && (
         <div class="empty stack">
           <h2>Nothing waits for you</h2>

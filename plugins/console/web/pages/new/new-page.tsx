@@ -76,6 +76,7 @@ export const NewPage = ({ rest }: PageProps) => {
             <textarea
               required={list.length === 0}
               rows={8}
+              data-key="composer"
               dir="auto"
               value={prompt.value}
               onInput={event => {

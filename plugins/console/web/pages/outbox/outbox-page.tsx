@@ -3,11 +3,12 @@ import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { person } from '../../data/session/session.js'
 import { AddressLink } from '../../ui/address-link.js'
-import { AskButton, FormButton } from '../../ui/dialog.js'
+import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
 import { agoOf, countText, filesText, momentOf, sizeTextOf, visibleName } from '../../ui/format.js'
 import { MoreRow, useFurther } from '../../ui/lists/more.js'
 import { Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
+import { useSeenEntry } from '../files/seen-entry.js'
 import { reaches } from '../registry.js'
 import { BLOCKED } from './blocked.js'
 import { PublishForm } from './publish-form.js'
@@ -51,24 +52,54 @@ const FileRow = ({ file }: { file: PublicFile }) => {
       }
     >
       {reaches(person.value?.role, 'maintainer') && (
-        <AskButton
+        <FormButton
           label={isPublished ? 'Withdraw' : 'Delete'}
           about={visibleName(path)}
-          title={isPublished ? `Withdraw ${visibleName(path)}?` : `Delete public/${visibleName(path)}?`}
-          work={async () => {
-            if (isPublished) await askDaemon('POST /public/unpublish', { path })
-            else await askDaemon('DELETE /workspace/entry', { path: `public/${path}` })
-            changed()
-          }}
-        >
-          <p>
-            {isPublished
-              ? 'Its address answers nobody from then on. The file that it was copied from stays.'
-              : 'The file was not put there by the sandbox. It goes into the trash of the workspace.'}
-          </p>
-        </AskButton>
+          form={close => (isPublished ? <WithdrawForm {...{ path, close }} /> : <DeleteForm {...{ path, close }} />)}
+        />
       )}
     </Item>
+  )
+}
+
+interface EntryForm {
+  readonly path: string
+  readonly close: () => void
+}
+
+const WithdrawForm = ({ path, close }: EntryForm) => (
+  <DialogForm
+    title={`Withdraw ${visibleName(path)}?`}
+    verb="Withdraw"
+    danger
+    close={close}
+    work={async () => {
+      await askDaemon('POST /public/unpublish', { path })
+      changed()
+    }}
+  >
+    <p>Its address answers nobody from then on. The file that it was copied from stays.</p>
+  </DialogForm>
+)
+
+const DeleteForm = ({ path, close }: EntryForm) => {
+  const place = `public/${path}`
+  const { seen, onSeen } = useSeenEntry(place)
+  return (
+    <DialogForm
+      title={`Delete public/${visibleName(path)}?`}
+      verb="Delete"
+      danger
+      close={close}
+      ready={seen.data !== undefined}
+      work={async () => {
+        await onSeen(expect => askDaemon('DELETE /workspace/entry', { path: place, ...expect }))
+        changed()
+      }}
+    >
+      <p>The file was not put there by the sandbox. It goes into the trash of the workspace.</p>
+      <Loaded query={seen}>{() => null}</Loaded>
+    </DialogForm>
   )
 }
 

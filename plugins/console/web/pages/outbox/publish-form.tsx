@@ -34,6 +34,10 @@ const Published = ({ entry, close }: { entry: PublishedEntry; close: () => void 
         <AddressLink address={entry.url} label={entry.url} />
       </p>
     )}
+    <p class="quiet">
+      The copy is <span class="mono">public/{visibleName(entry.path)}</span> in the workspace: git lists it as untracked
+      unless it is ignored there.
+    </p>
     <LeftOut entry={entry} />
   </DoneDialog>
 )

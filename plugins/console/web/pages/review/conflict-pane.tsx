@@ -9,13 +9,8 @@ import { ConflictFrame } from '../../ui/code/conflict-frame.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 import { FaultLine } from '../../ui/page.js'
+import { conflictWords } from './conflict-words.js'
 import { TextBlock } from '../../ui/text-block.js'
-
-const REASONS = {
-  workspace: 'Uncommitted changes of the workspace are in the way.',
-  diverged: 'The main line changed the same lines.',
-  binary: 'Git cannot merge this file.',
-} as const
 
 const SIDES = [
   ['agent', 'Agent'],
@@ -64,7 +59,7 @@ export const ConflictPane = ({ id, repo, path, tips, decided }: ConflictPaneProp
   return (
     <ConflictFrame
       path={path}
-      reason={file && (REASONS[file.reason] ?? file.reason)}
+      reason={file && conflictWords(file)}
       sides={SIDES.filter(([side]) => file?.[side])}
       shown={shown}
     >

@@ -10,6 +10,7 @@ import { ActionButton } from '../../ui/action-button.js'
 import { Dialog } from '../../ui/dialog.js'
 import { countText, visibleName } from '../../ui/format.js'
 import { FaultLine } from '../../ui/page.js'
+import { conflictWords } from './conflict-words.js'
 
 interface LandDialogProps {
   readonly id: string
@@ -29,12 +30,12 @@ const Conflicts = ({ id, conflicts, close }: ConflictsProps) => (
   <div class="notice warn">
     <p>These files do not land as they are. Open one to choose a side, or let the agent resolve them:</p>
     <ul>
-      {conflicts.map(({ repo, path, reason }) => (
+      {conflicts.map(({ repo, path, reason, inTheWay }) => (
         <li key={`${repo}\n${path}`}>
           <a class="mono" href={fragmentOf('c', id, 'changes', repo, path)} onClick={close}>
             {visibleName(path)}
           </a>{' '}
-          <span class="quiet">({reason})</span>
+          <span class="quiet">{conflictWords({ reason, ...(inTheWay && { inTheWay }) })}</span>
         </li>
       ))}
     </ul>

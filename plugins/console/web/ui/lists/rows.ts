@@ -11,6 +11,17 @@ export const moveRow = (by: 1 | -1): void => {
 export const focusedRow = (): string | undefined =>
   document.activeElement?.closest<HTMLElement>('[data-row]')?.dataset.row
 
+/** The most frames to wait for a page that was just gone to. */
+const FRAMES = 180
+
+/** Focuses the element of a key as soon as the page at this address shows it. */
+export const focusSoon = (name: 'search' | 'composer', { hash } = location, frames = FRAMES): void => {
+  requestAnimationFrame(() => {
+    if (location.hash !== hash || usePart(name, 'focus') || frames === 0) return
+    focusSoon(name, { hash } as Location, frames - 1)
+  })
+}
+
 /** Focuses or presses the element of a key; returns whether there is one. */
 export const usePart = (name: 'search' | 'composer' | 'land' | 'new', how: 'focus' | 'click'): boolean => {
   const part = document.querySelector<HTMLElement>(`[data-key=${name}]`)

@@ -5,7 +5,7 @@ import { goTo, place } from '../../data/route.js'
 import { person, signOut } from '../../data/session/session.js'
 import { chooseTheme } from '../../data/theme.js'
 import { reaches } from '../../pages/registry.js'
-import { moveRow, usePart } from '../lists/rows.js'
+import { focusSoon, moveRow, usePart } from '../lists/rows.js'
 import { listedPages } from '../visible.js'
 import { isWide } from '../wide.js'
 
@@ -41,14 +41,22 @@ export const shellCommands = (open: (what: 'palette' | 'help') => void): readonl
       ...(key && { keys: `g ${key}` }),
     })),
   ...(reaches(person.value?.role, 'collaborator')
-    ? [{ id: 'new', label: 'New conversation', group: PAGE, keys: 'c', run: () => goTo('new') }]
+    ? [
+        {
+          ...{ id: 'new', label: 'New conversation', group: PAGE, keys: 'c' },
+          run: () => {
+            goTo('new')
+            focusSoon('composer')
+          },
+        },
+      ]
     : []),
   {
     ...{ id: 'search', label: 'Search conversations', group: PAGE, keys: '/' },
     run: () => {
       if (usePart('search', 'focus')) return
       goTo('fleet')
-      requestAnimationFrame(() => usePart('search', 'focus'))
+      focusSoon('search')
     },
   },
   { id: 'down', label: 'Next row', group: MOVE, keys: 'j', keysOnly: true, run: () => moveRow(1) },
