@@ -10,6 +10,11 @@ const PASSED = new Set([
   'cache-control',
   'retry-after',
 ])
+/** Prefixes of headers that servers between the daemon and a client, or browsers, act on, whoever publishes them. */
+const READ_BY_OTHERS = new RegExp(
+  '^x-(?:accel|content|dns|download|envoy|forwarded|frame|lighttpd|litespeed|original|permitted|real|reproxy|rewrite'
+    + '|sandbox|sendfile|ua|xss)(?:-|$)',
+)
 /** A header value that no server reads as two (RFC 9110, section 5.5). */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/
 
@@ -21,7 +26,7 @@ export const answerHeaders = (
   const own = `x-${publisher}-`
   const passed = Object.entries(given).flatMap(([name, value]): [string, string][] => {
     const key = name.toLowerCase()
-    const isOwn = key.startsWith(own) && /^[a-z0-9-]{1,200}$/.test(key)
+    const isOwn = key.startsWith(own) && /^[a-z0-9-]{1,200}$/.test(key) && !READ_BY_OTHERS.test(key)
     return (PASSED.has(key) || isOwn) && VALUE.test(value) ? [[key, value]] : []
   })
   return { ...Object.fromEntries(passed), 'x-content-type-options': 'nosniff', 'content-security-policy': 'sandbox' }

@@ -54,6 +54,34 @@ const ATTEMPTS: { readonly [what: string]: readonly string[] } = {
     'git rev-parse HEAD > "$(git rev-parse --git-dir)/info/grafts"',
   ],
   'another branch': ['git checkout -q -b other', 'echo evil > app.sh', `${COMMIT} -am x`],
+  'a file that is only to be added': ['echo evil > later.txt', 'git add -N later.txt'],
+  'a file that is to be added and became a link': ['echo x > later', 'git add -N later', 'ln -sf /etc/passwd later'],
+  'files that the index calls unchanged and skips, gone': [
+    'git update-index --assume-unchanged app.sh',
+    'git update-index --skip-worktree sub/x.txt',
+    'rm app.sh sub/x.txt',
+  ],
+  'a file that the index calls unchanged, a pipe': [
+    'git update-index --assume-unchanged app.sh',
+    'rm app.sh && mkfifo app.sh',
+  ],
+  'a folder that differs in case': ['mkdir SUB', 'echo evil > SUB/x.txt'],
+  'a folder that differs in composition': [
+    'mkdir "$(printf \'\\303\\251\')" "$(printf \'e\\314\\201\')"',
+    'printf 1 > "$(printf \'\\303\\251\')/f"',
+    'printf 2 > "$(printf \'e\\314\\201\')/f"',
+  ],
+  'names that only ligatures and full width tell apart': [
+    'printf 1 > "$(printf \'\\357\\254\\201x\')"',
+    'printf 2 > fix',
+  ],
+  'settings of the index that hide what changed': [
+    'git config core.untrackedCache true',
+    'git config core.ignoreStat true',
+    'git config core.checkStat minimal',
+    'git config core.trustctime false',
+    'echo evil > app.sh',
+  ],
   'another HEAD': ['git checkout -q --detach', 'echo evil > app.sh'],
 }
 
