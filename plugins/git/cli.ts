@@ -4,7 +4,10 @@ import type { GitCalls } from './contract.js'
 /** Verbs are about the repository of the workspace itself, unless --repo names another. */
 const root = () => ({ repo: 'root' })
 
-const RESULT: CliColumns = { conflicts: 'conflicts', head: 'head' }
+/** Where the branch is now, of what was done. */
+const headIf = (field: string): CliColumns => ({ head: { field, words: { true: '{head}', false: '' } } })
+
+const RESULT: CliColumns = { conflicts: 'conflicts', ...headIf('ok') }
 
 /** The verbs of the group. */
 export const cli: CliTable<GitCalls> = {
@@ -138,7 +141,7 @@ export const cli: CliTable<GitCalls> = {
       args: ['message'],
       fill: root,
       done: '{committed?committed:nothing to commit}',
-      columns: { head: 'head' },
+      columns: headIf('committed'),
       examples: ['"Round to the cent" --all'],
     },
     stage: {
