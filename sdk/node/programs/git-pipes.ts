@@ -23,7 +23,11 @@ const OPENED = new Set(['.gitignore', '.gitattributes', '.gitmodules', '.mailmap
 const AT_ONCE = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW
 
 /** Where a git reads that runs in a folder, as seen inside its wall where it has one. */
-export const placesOf = (dir: string, env: Env, wall: Pick<WallSpec, 'workspace' | 'copy'> | undefined): GitPlaces => {
+export const gitPlacesOf = (
+  dir: string,
+  env: Env,
+  wall: Pick<WallSpec, 'workspace' | 'copy'> | undefined,
+): GitPlaces => {
   const tree = wall?.copy ? join(wall.copy.dir, relative(wall.workspace, dir)) : dir
   const { GIT_DIR, GIT_COMMON_DIR, GIT_SHALLOW_FILE, GIT_WORK_TREE } = env
   const named = [GIT_DIR, GIT_COMMON_DIR, GIT_SHALLOW_FILE && dirname(GIT_SHALLOW_FILE)].filter(each => !!each)

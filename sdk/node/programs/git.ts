@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { passingPipes, placesOf } from './git-pipes.js'
+import { passingPipes, gitPlacesOf } from './git-pipes.js'
 import { listEnv, needProgram, ownEnv, run, type Env } from './run.js'
 import { runWalled, type WallSpec } from '../wall/wall.js'
 
@@ -194,10 +194,13 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
   }
   const held = (pipe: string) =>
     stuck.abort(new GitFailure(command, 128, `waits for ${JSON.stringify(pipe)}, which is a pipe: remove it`))
-  const { code, stdout, stderr, truncated, timedOut } = await passingPipes(placesOf(dir, own, wall), held, async () =>
-    wall
-      ? runWalled({ ...wall, cwd: dir, env: listEnv(own) }, program, all, how)
-      : run(program, all, { ...how, cwd: dir, env: await ownEnv(own) }),
+  const { code, stdout, stderr, truncated, timedOut } = await passingPipes(
+    gitPlacesOf(dir, own, wall),
+    held,
+    async () =>
+      wall
+        ? runWalled({ ...wall, cwd: dir, env: listEnv(own) }, program, all, how)
+        : run(program, all, { ...how, cwd: dir, env: await ownEnv(own) }),
   )
   if (timedOut) throw new GitFailure(command, code, `did not end within ${timeoutMs / 1000} s`)
   if (truncated && !to) throw new GitFailure(command, code, `answered with more than ${maxBytes} bytes`)

@@ -15,7 +15,7 @@ import { hostOutside, ip, PAGE, PUBLIC } from './network-outside.js'
 export interface NamesWorld {
   /** Connections that must never be made, each with the way that made it. */
   readonly reached: readonly string[]
-  /** Ways that looked the name of a public server up, and the way that answers with its page, so that all were tried. */
+  /** Ways that looked the name of a public server up, and the one that got its page: all were tried. */
   readonly controls: readonly string[]
   /** How long somebody else's request took while names were asked for that nobody answers, in milliseconds. */
   readonly besideSlow: number
@@ -222,11 +222,10 @@ const world = async (uid: number, base: string): Promise<NamesWorld> => {
         await ask(`${name}.example:${port}`, `${nth++}`)
       }
     // A person who names a server may name one nearby; what is the daemon's or the machine's own secret is never one.
-    const allowed = new RegExp(
-      `: (?:${[LOOPBACK, '::1', PRIVATE, '64:ff9b::7f00:2', '2002:7f00:2::'].join('|').replaceAll('.', '\\.')}):${PORT}$`,
-    )
+    const nearby = [LOOPBACK, '::1', PRIVATE, '64:ff9b::7f00:2', '2002:7f00:2::'].map(each => `: ${each}:${PORT}`)
     for (const one of near ? [...reached] : [])
-      if (allowed.test(one) && one.startsWith(what) && reached.delete(one)) controls.push(`${what}: nearby`)
+      if (nearby.some(each => one.endsWith(each)) && one.startsWith(what) && reached.delete(one))
+        controls.push(`${what}: nearby`)
   }
 
   way = 'slow'

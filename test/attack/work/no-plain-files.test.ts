@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { runTurn } from '../../support/turns.js'
-import { EVERY_CASE, spread } from '../../support/lists.js'
+import { EVERY_CASE, exactly, spread } from '../../support/lists.js'
 import { daemonOf } from '../network/user-daemon.js'
 import { answersOf, runs, shellTurn, walled } from '../support.js'
 import { USERS } from '../users.js'
@@ -27,11 +27,11 @@ for (const [user, uid] of USERS) {
           isolated: true,
         })
         t.match(copy.at(-1), /MADE$/)
-        t.match(await shellTurn(client, 'tree', [replacing(NAMES, round)]), [/MADE$/])
+        t.match(await shellTurn(client, 'tree', [replacing(NAMES, round)]), exactly(/MADE$/))
         t.same(await unanswered(t, daemon, READS, WITHIN), [])
         t.same(await unanswered(t, daemon, some, WITHIN), [])
         t.same(await unanswered(t, daemon, WHOLE, WITHIN), [])
-        t.match(await shellTurn(client, 'after', ['echo works'], { isolated: true }), ['works'])
+        t.match(await shellTurn(client, 'after', ['echo works'], { isolated: true }), exactly('works'))
         t.equal(await daemon.terminate(), 0, 'it stops in time')
       })
   })
