@@ -11,7 +11,7 @@ export interface GitPlaces {
 }
 
 /** How long a git runs before somebody looks why; most end sooner. */
-const FIRST_LOOK_MS = 1_500
+const FIRST_LOOK_MS = 3_000
 const NEXT_LOOK_MS = 15_000
 const PAUSE_MS = 10
 /** A git that waits this long for pipes, whose other end somebody holds, is ended. */

@@ -5,7 +5,7 @@ import type { QueryState } from '../../data/queries.js'
 import { useRead } from '../../ui/read.js'
 
 /** What is at a path, as a form shows it. */
-export interface SeenEntry {
+export interface ShownEntry {
   readonly path: string
   readonly stamp: string
   readonly files: number
@@ -16,7 +16,7 @@ export interface SeenEntry {
 export const useSeenEntry = (
   path: string | undefined,
 ): {
-  readonly seen: QueryState<SeenEntry | undefined>
+  readonly seen: QueryState<ShownEntry | undefined>
   readonly onSeen: (work: (expect: { readonly expect?: string }) => Promise<unknown>) => Promise<void>
 } => {
   const looks = useSignal(0)
