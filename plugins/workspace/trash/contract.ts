@@ -99,7 +99,7 @@ export interface TrashCalls {
    * moves nothing and answers what is at the new path; with that `stamp` as `expect` exactly that is replaced.
    *
    * - 404: no such path, or either is closed
-   * - 409: the new path exists, or is not what `expect` names, either belongs to git, or a turn or git is running in it
+   * - 409: the new path exists or is not what `expect` names, either belongs to git, or a turn or git is running in it
    * - 413: the disk is full
    */
   'POST /workspace/move'(input: {
@@ -114,8 +114,8 @@ export interface TrashCalls {
    * Copy a file or folder with all below it; links stay links, and times and modes are kept.
    *
    * The copy has its name only when it is whole. A `.git` that is a file, and so leads to a repository's folder
-   * elsewhere, is left out: two folders would share it. With `mode` `check` it copies nothing and answers what is at the
-   * new path; with that `stamp` as `expect` exactly that is replaced.
+   * elsewhere, is left out: two folders would share it. With `mode` `check` it copies nothing and answers what is at
+   * the new path; with that `stamp` as `expect` exactly that is replaced.
    *
    * - 404: no such path, or either is closed
    * - 409: the new path exists, or is not what `expect` names, or it belongs to git
