@@ -5,6 +5,7 @@ import type { GateVerdict } from '../../../plugins/workflows/contract.js'
 import { judgeOf, stepOf, workflowOf, workflowsDaemon } from '../../plugins/workflows/support.js'
 import { inGit, type Support } from '../../support/daemon.js'
 import { commitAll } from '../../plugins/git/support.js'
+import { exactly } from '../../support/lists.js'
 import { runTurn } from '../../support/turns.js'
 
 t.setTimeout(300_000)
@@ -92,7 +93,7 @@ t.test('a gate that somebody changed without saving it starts nothing and passes
       const problems = await client.call('GET /system/manifest-problems')
       t.match(
         problems.find(({ path }) => path === FILE)?.problems,
-        [{ kind: 'unaccepted' }],
+        exactly({ kind: 'unaccepted' }),
         `${what}, ${way}: it is said`,
       )
       writeFileSync(join(workspace, FILE), saved)
