@@ -11,17 +11,12 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { logHead } from '../../sdk/log-line.js'
-import { redacted, visible } from '../../sdk/node/access/redact.js'
-import { withoutStoredIn } from '../../sdk/node/access/stored-values.js'
+import { reportText } from '../../sdk/node/access/stored-values.js'
 
 const MOST_A_RUN = 20
 const MOST_FILES = 50
 const LAST_BYTES = 8 * 1024
 const LAST_LINES = 20
-const MOST_CAUSES = 10
-/** The most characters of a report, and those that are looked at for it. */
-const MOST_TEXT = 64 * 1024
-const MOST_READ = 1024 * 1024
 
 /** The content of one crash report. */
 interface Crash {
@@ -131,7 +126,7 @@ export class CrashReports {
     ].join('\n')
     mkdirSync(this.#folder, { recursive: true, mode: 0o700 })
     const stamp = time.replace(/[:.]/g, '-')
-    writeFileSync(join(this.#folder, `${stamp}-${pid}-${this.#written}.log`), safeText(text), { mode: 0o600 })
+    writeFileSync(join(this.#folder, `${stamp}-${pid}-${this.#written}.log`), reportText(text), { mode: 0o600 })
     const files = readdirSync(this.#folder).sort()
     for (const name of files.slice(0, Math.max(0, files.length - MOST_FILES)))
       rmSync(join(this.#folder, name), { force: true })
@@ -148,15 +143,9 @@ export class CrashReports {
 }
 
 const stackOf = (error: unknown, depth = 0): string => {
-  const text = error instanceof Error ? String(error.stack ?? error.message) : String(error)
-  const cause = error instanceof Error && depth < MOST_CAUSES ? error.cause : undefined
-  return `${text.slice(0, MOST_READ)}${cause === undefined ? '' : `\ncaused by ${stackOf(cause, depth + 1)}`}`
-}
-
-/** A text as a report may hold it: what is looked for is looked for before the text is cut. */
-const safeText = (text: string): string => {
-  const safe = visible(redacted(withoutStoredIn(text.slice(0, MOST_READ))))
-  return safe.length > MOST_TEXT ? `${safe.slice(0, MOST_TEXT).toWellFormed()}…\n` : safe
+  const { stack, message, cause } = error instanceof Error ? error : { message: error }
+  const text = String(stack ?? message).slice(0, 1_000_000)
+  return cause === undefined || depth > 9 ? text : `${text}\ncaused by ${stackOf(cause, depth + 1)}`
 }
 
 /** The group whose code is in a stack, else `daemon`; `unknown` for a stack without source positions. */

@@ -99,7 +99,7 @@ export interface TrashCalls {
    * moves nothing and answers what is at the new path; with that `stamp` as `expect` exactly that is replaced.
    *
    * - 404: no such path, or either is closed
-   * - 409: the new path exists, or is not what `expect` names, either belongs to git, or a turn or git is running in it
+   * - 409: the new path exists or is not what `expect` names, either belongs to git, or a turn or git is running in it
    * - 413: the disk is full
    */
   'POST /workspace/move'(input: {

@@ -13,7 +13,7 @@ const SLASH = Buffer.from('/')
 const OF_GIT = new Set(['HEAD', 'packed-refs', 'refs'])
 
 /** What is at a path, with all below it. */
-export interface SeenEntry {
+export interface StampedEntry {
   readonly stamp: string
   readonly files: number
   readonly bytes: number
@@ -39,7 +39,7 @@ const foundAt = async (path: Buffer): Promise<Found | undefined> => {
 }
 
 /** Names what is at a place and below it: a later write, new file or removal has another stamp. */
-export const seenAt = async (place: string): Promise<SeenEntry> => {
+export const seenAt = async (place: string): Promise<StampedEntry> => {
   const hash = createHash('sha256')
   let [files, bytes] = [0, 0]
   const first = await foundAt(Buffer.from(place))

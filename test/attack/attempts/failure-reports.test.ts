@@ -28,7 +28,7 @@ const HIDDEN = [
 const FAILURES: { readonly [what: string]: string } = {
   'in its words': `new Error(${JSON.stringify(`invalid url ${VALUE}`)})`,
   'in its cause': `new Error('outer', { cause: new Error(${JSON.stringify(VALUE)}) })`,
-  'in the name of a function': `Object.assign(new Error('x'), { stack: ${JSON.stringify(`Error: x\n    at ${VALUE} (a.js:1:1)`)} })`,
+  'in the name of a function': `Object.assign(new Error('x'), { stack: 'Error: x\\n    at ${VALUE} (a.js:1:1)' })`,
   'as a text': JSON.stringify(`text ${VALUE}`),
   'percent-encoded': `new Error(${JSON.stringify(`GET /x?q=${encodeURIComponent(VALUE)}`)})`,
   'in base64': `new Error(${JSON.stringify(Buffer.from(VALUE).toString('base64'))})`,
