@@ -5,7 +5,7 @@ import { runTurn } from '../../support/turns.js'
 import { EVERY_CASE, exactly, spread } from '../../support/lists.js'
 import { daemonOf } from '../network/user-daemon.js'
 import { answersOf, runs, shellTurn, walled } from '../support.js'
-import { USERS } from '../users.js'
+import { USERS, shareOf } from '../users.js'
 import { callsWith, LEFT, NAMES, READS, replacing, unanswered, WHOLE } from './no-plain-files.js'
 
 /** The longest that an answer may take on a busy machine; git's own limit is five minutes. */
@@ -18,7 +18,7 @@ const FILES = { ...Object.fromEntries(OWN.map(name => [name, 'plain\n'])), 'othe
 
 for (const [user, uid] of USERS) {
   t.test(`${user}: no call waits for what is no plain file`, walled(), async t => {
-    for (const round of EVERY_CASE ? [0, 1] : [0])
+    for (const round of EVERY_CASE ? shareOf(uid, [0, 1]) : [0])
       await t.test(`round ${round}`, async t => {
         const daemon = await daemonOf(t, uid, FILES)
         const { client } = daemon
@@ -41,7 +41,7 @@ for (const [user, uid] of USERS) {
     walled(),
     async t => {
       const { client, workspace } = await daemonOf(t, uid, FILES)
-      for (const [at, { what, command, left }] of spread(LEFT, 3).entries())
+      for (const [at, { what, command, left }] of shareOf(uid, spread(LEFT, 6)).entries())
         await t.test(what, async t => {
           const id = `c-${at}`
           const began = performance.now()

@@ -87,7 +87,8 @@ const MoveForm = ({ path, copy, close }: PlaceForm & { path: string; copy: boole
       ready={place !== '' && to.value !== path && (!overwrite.value || seen.data?.path === place)}
       work={async () => {
         const asked = { from: path, to: place, ...(overwrite.value && { overwrite: true }) }
-        await onSeen(expect => askDaemon(`POST /workspace/${copy ? 'copy' : 'move'}`, { ...asked, ...expect }))
+        const call = copy ? 'POST /workspace/copy' : 'POST /workspace/move'
+        await onSeen(expect => askDaemon(call, { ...asked, ...expect }))
         goTo('files', 'open', place)
         return 'stays'
       }}
