@@ -22,11 +22,12 @@ const ALONE = new RegExp(
     + String.raw`|plugins/(?:console/budgets|.*/terminals-capture)\.)`,
 )
 
-/** What takes half of the time: lists of like cases, kills, agent programs, installs, and walks through every page. */
+/** What takes most of the time: attacks, kills, agent programs, installs, and walks through every page. */
 const LEFT_OUT = new RegExp(
-  String.raw`^dist/test/(?:(?:attack/(?:attempts|limits)|clients|crash|museum|programs|sdk/cli/machine|shipped)/.*`
+  String.raw`^dist/test/(?:(?:attack/(?:attempts|browser|limits|machine|network|texts|wall|work)|clients|crash|museum`
+    + String.raw`|programs|sdk/cli/machine|shipped)/.*`
+    + String.raw`|attack/(?:extension.*|hand-written-values|hostile-servers|ordinary-user|planted-.*)`
     + String.raw`|apart|bench|offline|places|readme|readme-agents|sdk/(?:package|cli-extension|cli/cli-complete)`
-    + String.raw`|attack/(?:hand-written-values|hostile-servers|ordinary-user|work/(?:every-name|landing-seen|sharing))`
     + String.raw`|plugins/agent/(?:copies/copies-(?:conversion|names)`
     + String.raw`|providers/(?:connected-programs|opencode|shared-programs))`
     + String.raw`|plugins/console/(?:every-page|journeys|first-touch/.*)|plugins/secrets/shell-line`
