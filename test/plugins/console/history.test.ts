@@ -75,7 +75,14 @@ t.test('saved points in the console', withChromium(), async t => {
       await page.getByRole('button', { name: 'Restore', exact: true }).click()
       const dialog = page.getByRole('dialog')
       await dialog.getByRole('alert').filter({ hasText: 'no-such-point' }).waitFor()
-      t.ok(await dialog.getByRole('button', { name: 'Restore' }).isDisabled())
+      const restore = dialog.getByRole('button', { name: 'Restore' })
+      t.ok(await restore.isDisabled())
+      const [enabled, disabled] = await Promise.all(
+        [page.locator('.pane-tools .danger'), restore].map(async button =>
+          button.evaluate(element => element.ownerDocument.defaultView!.getComputedStyle(element).color),
+        ),
+      )
+      t.not(disabled, enabled, 'it looks so')
       await endJourney(t, tab, /404/)
     },
   )
