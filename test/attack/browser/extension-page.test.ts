@@ -87,7 +87,8 @@ const ATTEMPTS: { readonly [what: string]: string } = {
 
 const PAGE = (attempts: object, daemon: string, outside: string): string =>
   `
-const quick = work => Promise.race([work, new Promise((_, no) => setTimeout(no, 1500, new Error('nothing came')))])
+const within = (ms, work) => Promise.race([work, new Promise((_, no) => setTimeout(no, ms, new Error('nothing came')))])
+const quick = work => within(1500, work)
 const framed = (src, srcdoc) => quick(new Promise((done, no) => {
   const frame = Object.assign(document.createElement('iframe'), src ? { src } : { srcdoc })
   frame.onload = () => { try { done(frame.contentDocument.body.innerText || 'loaded') } catch (error) { src ?
@@ -105,7 +106,7 @@ export const activate = async host => {
     .map(([what, code]) => `${JSON.stringify(what)}: () => ${code}`)
     .join(',\n')}}
   await Promise.all(Object.entries({ ...control, ...attempts }).map(async ([what, attempt]) => {
-    try { got[what] = String(await attempt()).slice(0, 200) } catch { }
+    try { got[what] = String(await within(20_000, attempt())).slice(0, 200) } catch { }
   }))
   document.body.append(Object.assign(document.createElement('p'), { id: 'got', textContent: JSON.stringify(got) }))
 }`
