@@ -41,7 +41,7 @@ for (const [user, uid] of USERS) {
     walled(),
     async t => {
       const { client, workspace } = await daemonOf(t, uid, FILES)
-      for (const [at, { what, command, left }] of shareOf(uid, spread(LEFT, 6)).entries())
+      for (const [at, { what, command, left }] of shareOf(uid, spread(LEFT, 4)).entries())
         await t.test(what, async t => {
           const id = `c-${at}`
           const began = performance.now()
