@@ -42,7 +42,8 @@ export const steadyPresses = (area: HTMLElement): (() => void) => {
   const press = (event: MouseEvent) => {
     const { target } = event
     // A link only leads elsewhere, which is taken back by the next press.
-    const part = target instanceof Element && !target.closest('a') ? target.closest(PARTS) : null
+    const isOurs = target instanceof Element && area.contains(target) && !target.closest('a')
+    const part = isOurs ? target.closest(PARTS) : null
     const last = part && moved.get(part)
     if (event.detail === 0 || !last || performance.now() - last.at > SETTLE_MS) return
     const way = Math.hypot(event.clientX - last.pointer.x, event.clientY - last.pointer.y)
@@ -53,11 +54,11 @@ export const steadyPresses = (area: HTMLElement): (() => void) => {
   }
   area.addEventListener('pointermove', follow)
   addEventListener('resize', resized)
-  area.addEventListener('click', press, { capture: true })
+  addEventListener('click', press, { capture: true })
   return () => {
     watch.disconnect()
     removeEventListener('resize', resized)
     area.removeEventListener('pointermove', follow)
-    area.removeEventListener('click', press, { capture: true })
+    removeEventListener('click', press, { capture: true })
   }
 }
