@@ -58,7 +58,7 @@ export const failedOf = (answer: unknown, failures: readonly CliFailure[], self:
 
 /** Ends a command as a failure if the answer of its call says so; `done` says what was not done. */
 export const assertDone = (failed: FailedAnswer | undefined, done?: string): void => {
-  if (failed) throw new CommandFailure(failed.code, [done, failed.why].filter(Boolean).join(': ') || SILENT)
+  if (failed) throw new CommandFailure(failed.code, [done?.trim(), failed.why].filter(Boolean).join(': ') || SILENT)
 }
 
 const SILENT = 'the call failed, and its answer does not say why'

@@ -220,6 +220,7 @@ t.test('what a verb of a group says was not done is on standard error, with the 
   const failed = { ok: false, code: 'unreachable', reason: WHY, head: 'abc' }
   for (const [args, said] of [
     [['git', 'push', 'main'], 'did not push main'],
+    [['git', 'push'], 'did not push'],
     [['git', 'fetch', 'origin'], 'did not fetch origin'],
     [['git', 'pull'], 'did not pull root'],
     [['git', 'stash-push', 'x'], 'did not stash'],
