@@ -2,6 +2,7 @@ import type { Handlers } from '../../../sdk/index.js'
 import type { Conversations } from '../conversations/conversations.js'
 import type { CopyCalls } from './contract.js'
 import type { LocalTurnEnvironment } from '../turn/environment/local-environment.js'
+import { tipAlone } from './states.js'
 import type { Copies } from './copies.js'
 import { packageChecks } from './package-checks.js'
 
@@ -27,7 +28,7 @@ export const copyCalls = (
     const { branch, repos } = conversations.get(id)
     if (!branch) return { tips: [], repos: [] }
     const all = await copies.commitRest(id, repos)
-    const tips = all.map(({ apart: _, ignored: __, detached: ___, pointers: ____, ...tip }) => tip)
+    const tips = all.map(tipAlone).map(({ apart: _, ...tip }) => tip)
     return { tips, repos: await copies.resolve(id, conversations.get(id).repos), branch }
   },
   'checkouts.sync': async ({ id }) => {

@@ -45,9 +45,12 @@ export interface Opened {
   readonly unfiltered?: readonly { readonly repo: string; readonly filters: readonly string[] }[]
 }
 
-/** The checkpoint with these commits, without what is only said at the end of a turn. */
+/** A tip without what is only said at the end of a turn. */
+export const tipAlone = ({ ignored: _, detached: __, pointers: ___, ...tip }: Tip): Tip => tip
+
+/** The checkpoint with these commits. */
 export const checkpointOf = (tips: readonly Tip[]): Checkpoint => {
-  const commits = tips.map(({ ignored: _, detached: __, pointers: ___, ...tip }): Tip => tip)
+  const commits = tips.map(tipAlone)
   const root = commits.find(({ repo }) => repo === 'root') ?? commits[0]
   return { id: `branch:${root?.tip ?? ''}`, commits }
 }

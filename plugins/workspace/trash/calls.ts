@@ -16,12 +16,11 @@ import { assertIdle, endTerminalsIn } from './busy.js'
 import { copyAll } from './copy.js'
 import type { TrashCalls } from './contract.js'
 import { measure } from './measure.js'
-import { assertSeen, seenAt } from './stamp.js'
+import { assertSeen, NOTHING, seenAt } from './stamp.js'
 import { MOST_TRASH, type TrashStore } from './trash-store.js'
 
 const PAGE = 100
 const MOST_PAGE = 500
-const NOTHING = { stamp: 'absent', files: 0, bytes: 0 }
 const MOST_COPIED = { files: 1_000_000, bytes: Number.MAX_SAFE_INTEGER }
 
 const isThere = async ({ target }: OpenedParent): Promise<boolean> =>

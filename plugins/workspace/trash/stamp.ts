@@ -6,8 +6,6 @@ import { codeOf } from '../../../sdk/node/files/paths.js'
 
 const LENGTH = 22
 const AT_ONCE = 64
-/** The stamp of nothing. */
-const ABSENT = 'absent'
 const SLASH = Buffer.from('/')
 /** What a repository's folder holds of work; git itself writes the rest whenever somebody looks. */
 const OF_GIT = new Set(['HEAD', 'packed-refs', 'refs'])
@@ -26,6 +24,9 @@ interface Found {
   readonly line: string
 }
 
+/** Nothing, as it is stamped. */
+export const NOTHING: StampedEntry = { stamp: 'absent', files: 0, bytes: 0 }
+
 /** Every write of a file is another time of change, which no program can set; of a folder its entries tell. */
 const foundAt = async (path: Buffer): Promise<Found | undefined> => {
   const stats = await lstat(path, { bigint: true }).catch((error: unknown) =>
@@ -41,9 +42,9 @@ const foundAt = async (path: Buffer): Promise<Found | undefined> => {
 /** Names what is at a place and below it: a later write, new file or removal has another stamp. */
 export const seenAt = async (place: string): Promise<StampedEntry> => {
   const hash = createHash('sha256')
-  let [files, bytes] = [0, 0]
+  let { files, bytes } = NOTHING
   const first = await foundAt(Buffer.from(place))
-  if (!first) return { stamp: ABSENT, files, bytes }
+  if (!first) return NOTHING
   const waiting = [first]
   for (let one = waiting.pop(); one; one = waiting.pop()) {
     hash.update(one.path.subarray(first.path.length)).update(`\0${one.line}\0`)
@@ -70,6 +71,6 @@ export const assertSeen = async (place: string, path: string, expect: string | u
   if (expect === undefined) return
   const { stamp, files, bytes } = await seenAt(place)
   if (stamp === expect) return
-  const what = stamp === ABSENT ? 'gone' : expect === ABSENT ? 'there by now' : 'not what was seen'
+  const what = stamp === NOTHING.stamp ? 'gone' : expect === NOTHING.stamp ? 'there by now' : 'not what was seen'
   refuse('conflict', `${shownPath(path)} is ${what}: look at it again`, { fields: { stamp, files, bytes } })
 }
