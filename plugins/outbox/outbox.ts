@@ -24,7 +24,7 @@ import { entryBytes, type StoredEntry, type StoredFile } from './stored-entry.js
 const STAGED = 'outbox'
 const NEW = 'new'
 const OLD = 'old'
-/** Codes of what is no published file any more. */
+/** The error codes of a path where no file is by now. */
 const NO_FILE: ReadonlySet<string | undefined> = new Set(['ENOENT', 'EISDIR'])
 
 /** What is to be published. */

@@ -413,7 +413,7 @@ const resultOf = (
   return { changes, steps, blocked, stuck, clean, there, left, resolving, missing }
 }
 
-/** What is no file on the way to a path of a change, or at it. */
+/** What prevents a file from being at the path of a change: there, or in the place of one of its folders. */
 const inTheWayOf = (state: MainState, { path, after }: TreeChange): InTheWay | undefined => {
   const obstacle = state.obstacle(path)
   if (obstacle) return { path: obstacle.at, what: obstacle.what }

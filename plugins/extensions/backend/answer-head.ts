@@ -10,7 +10,7 @@ const PASSED = new Set([
   'cache-control',
   'retry-after',
 ])
-/** Prefixes of headers that servers between the daemon and a client, or browsers, act on, whoever publishes them. */
+/** The prefixes of headers that a proxy or a browser acts on: no publisher's own headers begin with them. */
 const READ_BY_OTHERS = new RegExp(
   '^x-(?:accel|content|dns|download|envoy|forwarded|frame|lighttpd|litespeed|original|permitted|real|reproxy|rewrite'
     + '|sandbox|sendfile|ua|xss)(?:-|$)',

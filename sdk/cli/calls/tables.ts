@@ -49,7 +49,7 @@ export const groupCommands = (operations: readonly Operation[], table: CliTable 
 export const commandNamed = (commands: readonly GroupCommand[], name: string): GroupCommand | undefined =>
   commands.find(command => command.name === name) ?? commands.find(({ operation }) => operation.name === name)
 
-/** The verb whose words fit an input: of several of one call the one that fills in what is given. */
+/** The verb that an input is of: several verbs may make one call, each with fields that it fills in. */
 export const verbFor = ({ verb, siblings = [] }: GroupCommand, input: CliInput): CliVerb | undefined =>
   siblings.find(({ fill }) => {
     const filled = Object.entries(fill?.({}) ?? {})

@@ -111,7 +111,7 @@ const shares = async (t: Test, daemon: RunningDaemon) => {
     )
     t.same(shown, [], conversationId)
     t.match(headers['content-security-policy'], /default-src 'none'.*frame-ancestors 'none'.*sandbox/)
-    // The address is a secret: no other address is told of it, and no cache answers with it unasked.
+    // Whoever has the address can read the page: links do not pass it on, and caches ask before they answer.
     t.match(headers, { 'cache-control': 'no-cache', 'x-content-type-options': 'nosniff', 'x-robots-tag': 'noindex' })
     t.notOk(headers['set-cookie'])
     await client.call('POST /share/remove', { id: share.id })
