@@ -2,7 +2,8 @@ import { refuse, type Context, type Host, type Ok } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { CapabilityGiven, CapabilityRecord } from '../contract.js'
-import { CapabilityFile, RESERVED, VAULTED } from './capability-file.js'
+import { VAULTED } from '../../../sdk/vaulted.js'
+import { CapabilityFile, RESERVED } from './capability-file.js'
 import {
   connect,
   applyPlanOf,
