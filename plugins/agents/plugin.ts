@@ -23,7 +23,7 @@ import { RunNotes } from './work/run-notes.js'
 import { changesFor, withAccessView, reportsFor, seesFile, type ViewingHandlers } from './roster/access-view.js'
 import { BranchStatuses } from './work/branch-status.js'
 import { Syncing } from './landing/sync.js'
-import { submodulesOf } from './landing/module-commit.js'
+import { submodulesAmong } from './landing/module-commit.js'
 import { sharedLock } from './landing/shared-lock.js'
 
 export const contract: Contract<Agents> = { ...agents, examples }
@@ -86,7 +86,7 @@ export const activate = async (host: Host): Promise<void> => {
     await notes.commit(await host.call('agent.conversation', { id }))
     const { conversation, branch, repos } = await work(id)
     const refused = new Set(conversation.conflicts?.map(({ repo }) => repo))
-    const submodules = await submodulesOf(refs, repos)
+    const submodules = await submodulesAmong(refs, repos)
     const shown: AgentChanges['repos'] = []
     const conflicts: LandConflict[] = []
     for (const checkout of repos) {

@@ -23,7 +23,8 @@ export const patternOf = (path: string): string => `/${path.replace(/[\\*?[]/g, 
  * The commit after which a branch's own work begins, given the current main line.
  *
  * Work that was landed and then committed on the main line, in any commits, is not replayed: it would conflict with
- * itself; a main line that has taken the branch's own commits begins where it stands. Comparing trees reads no working file, so no program of the repository runs.
+ * itself. On a main line that has taken commits of the branch, as they are, it begins there. Comparing trees reads no
+ * working file, so no program of the repository runs.
  *
  * @param holds Whether the branch contains a commit; checked in the copy, because the repository may lack its newest
  *   commits.

@@ -88,7 +88,8 @@ const changedText = async (
 
 /**
  * Gives new files the line ends of the person's files that they replace or were renamed from, line by line where those
- * are mixed, and where git stores the same for both: a setting or attribute that came after a checkout changes no file that is not touched otherwise.
+ * are mixed, and where git stores the same for both: a setting or attribute that came after a checkout changes no file
+ * that is not touched otherwise.
  *
  * @param out The folder with the new files, which the index `out` lists.
  */

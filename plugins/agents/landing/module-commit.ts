@@ -9,7 +9,7 @@ import type { ScratchRepo } from '../work/scratch-repo.js'
 import { headObstacle, type HeadStep } from './git-steps.js'
 
 /** The repositories of a conversation that others of it have pointers to: their submodules. */
-export const submodulesOf = async (refs: Refs, repos: readonly CheckoutRepo[]): Promise<Set<string>> => {
+export const submodulesAmong = async (refs: Refs, repos: readonly CheckoutRepo[]): Promise<Set<string>> => {
   const found = new Set<string>()
   for (const { repo } of repos) {
     const [parent] = repos

@@ -14,7 +14,7 @@ import type { ExpectedTips, LandChoice, LandMode, LandOutcome, LandPath, LandRes
 import { gitFoldersOf, gitFolders } from '../work/git-folders.js'
 import { endLanding } from '../landing/apply.js'
 import { wishesOf, type Wishes } from '../landing/choices.js'
-import { submodulesOf } from '../landing/module-commit.js'
+import { submodulesAmong } from '../landing/module-commit.js'
 import type { Plan } from '../landing/plan.js'
 import {
   checkFree,
@@ -255,7 +255,7 @@ export class Fleet {
       })
       await this.#assertExpected({ id, expect, verb: 'land', ...(sees && { sees }) }, found, signal)
     }
-    const submodules = await submodulesOf(this.#deps.refs, repos)
+    const submodules = await submodulesAmong(this.#deps.refs, repos)
     const order = { conversation: id, branch, span, mode, signal, submodules, ...(wishes && { choose: wishes.choose }) }
     if (wishes) wishes.check(await this.#plans(order, repos, [...wishes.named.keys()]))
     const done: RepoLanding[] = []

@@ -28,7 +28,8 @@ t.test('a landing keeps the line ends of each line of a file that mixes them', a
     [
       "sed -i '1s/^/new /' first.txt && sed -i '6s/^/new /' middle.txt && sed -i '12s/^/new /' last.txt",
       "sed -i '5a added' more.txt && echo added >> more.txt && sed -i '4,6d' fewer.txt",
-      "mkdir sub && git mv moved.txt sub/moved.txt && sed -i '2s/^/new /' sub/moved.txt && sed -i '12s/$/ new/' open.txt",
+      "mkdir sub && git mv moved.txt sub/moved.txt && sed -i '2s/^/new /' sub/moved.txt",
+      "sed -i '12s/$/ new/' open.txt",
       "printf 'c\\r\\nb\\n' > plain.bin",
     ],
     { isolated: true },
@@ -61,7 +62,8 @@ t.test('the sides of a conflict have the form in which people work with the file
   writeFileSync(join(workspace, 'x.up'), 'PERSON\n')
   t.match(await client.call('POST /agents/{id}/land', { id: 'c' }), { landed: false })
   const { files } = await client.call('GET /agents/{id}/conflicts', { id: 'c', repo: 'root', path: 'x.up' })
-  t.match(files, [{ base: { text: 'ONE\n' }, agent: { text: 'AGENT\n' }, workspace: { text: 'PERSON\n' } }])
+  const { base: one, agent, workspace: mine } = files[0]!
+  t.same([one?.text, agent?.text, mine?.text], ['ONE\n', 'AGENT\n', 'PERSON\n'])
   t.match(files[0]?.merged?.text, /PERSON[^]*AGENT/, 'the merge too')
 })
 
@@ -76,7 +78,8 @@ t.test('a file that lands under an ignored name is a new file for git, not an in
     client,
     'c',
     [
-      `mkdir build && echo x > build/x.js && echo y > y.log && echo z > z.tmp && git add -f build y.log z.tmp && ${commit}`,
+      'mkdir build && echo x > build/x.js && echo y > y.log && echo z > z.tmp',
+      `git add -f build y.log z.tmp && ${commit}`,
       'git mv kept.txt kept.log && echo more >> a.txt && echo n > n.log && echo f > f.txt',
     ],
     { isolated: true },

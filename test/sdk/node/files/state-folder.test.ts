@@ -13,7 +13,8 @@ t.test('a daemon with a /tmp of its own forgets no data folder that it does not 
   for (const name of ['live', 'gone']) mkdirSync(at(name).data, { recursive: true })
   for (const name of ['live', 'gone']) noteDataFolder(env, at(name))
   const module = join(root, 'sdk/node/files/state-folder.js')
-  const program = `import(${JSON.stringify(module)}).then(m => m.noteDataFolder(process.env, ${JSON.stringify(at('own'))}))`
+  const [from, what] = [module, at('own')].map(value => JSON.stringify(value))
+  const program = `import(${from}).then(m => m.noteDataFolder(process.env, ${what}))`
   const inside = 'mount -t tmpfs none "$1" && mkdir "$1/own" && exec "$2" -e "$3"'
   const args = ['-rm', 'sh', '-c', inside, 'sh', join(base, 'tmp'), process.execPath, program]
   execFileSync('unshare', args, { env: { ...process.env, ...env } })
