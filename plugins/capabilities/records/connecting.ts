@@ -118,7 +118,7 @@ const keep = async ({ file, entries, vault, store }: ConnectingDeps, plan: Apply
       undo.push(() => (old === undefined ? vault.drop(id, field) : vault.put(id, field, old)))
       await vault.put(id, field, value)
     }
-    await entries.allow(id, handler.kind, config)
+    await entries.allow(id, handler.kind, config, handler.mark?.(config))
     const marked = Object.fromEntries(Object.keys(secrets).map(field => [field, VAULTED]))
     await file.change(id, now => ({ ...now, kind: handler.kind, config: { ...config, ...marked } }))
   } catch (error) {
