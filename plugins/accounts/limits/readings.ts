@@ -55,10 +55,15 @@ export class LimitReadings {
   }
 
   /** Reads what the headers of an ordinary answer say. */
-  async heard(definition: ProviderDefinition, account: string, headers: { readonly [name: string]: string }) {
-    if (definition.limits?.from !== 'headers') return
+  async heard(
+    definition: ProviderDefinition,
+    account: string,
+    headers: { readonly [name: string]: string },
+  ): Promise<LimitWindow[]> {
+    if (definition.limits?.from !== 'headers') return []
     const windows = readWindows(definition.limits, headers, Date.now())
     if (windows.length > 0) await this.#keep(definition.id, account, windows)
+    return windows
   }
 
   async forget(account: string): Promise<void> {
