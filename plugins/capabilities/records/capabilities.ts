@@ -3,7 +3,8 @@ import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { CapabilityGiven, CapabilityRecord } from '../contract.js'
 import type { OfferedCards } from '../cards/offered-cards.js'
-import { CapabilityFile, RESERVED, VAULTED } from './capability-file.js'
+import { VAULTED } from '../../../sdk/vaulted.js'
+import { CapabilityFile, RESERVED } from './capability-file.js'
 import {
   connect,
   applyPlanOf,

@@ -1,5 +1,6 @@
 import { Refusal, refuse, type Log, type Store } from '../../../sdk/index.js'
-import { VAULTED, type CapabilityFile } from './capability-file.js'
+import { VAULTED } from '../../../sdk/vaulted.js'
+import type { CapabilityFile } from './capability-file.js'
 import type { ApplyFrame, CapabilityStatus, ShownConfig } from './contract.js'
 import type { Entries, RecordedEntry } from './entries.js'
 import type { KindHandler, OpenEntry } from './kinds.js'

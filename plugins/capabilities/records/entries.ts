@@ -1,6 +1,7 @@
 import { refuse, type Log, type Store } from '../../../sdk/index.js'
 import { orderedHash } from '../../../sdk/node/files/ordered-hash.js'
-import { CAPABILITIES_FILE, VAULTED, type CapabilityFile, type FileEntry } from './capability-file.js'
+import { VAULTED } from '../../../sdk/vaulted.js'
+import { CAPABILITIES_FILE, type CapabilityFile, type FileEntry } from './capability-file.js'
 import type { CapabilityStatus, ShownConfig } from './contract.js'
 import { withoutCard, type OfferedCards } from '../cards/offered-cards.js'
 import type { Kinds } from '../kinds/kinds.js'

@@ -4,14 +4,12 @@ import { useMemo } from 'preact/hooks'
 import type { CapabilitySummary, CardField, CatalogCard } from '../../../../capabilities/contract.js'
 import { conditionHolds } from '../../../../../sdk/conditions.js'
 import { Refusal } from '../../../../../sdk/refusal.js'
+import { VAULTED } from '../../../../../sdk/vaulted.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { DialogForm } from '../../ui/dialog.js'
 import { ChoiceField, TextField } from '../../ui/fields.js'
 import { visibleName } from '../../ui/format.js'
-
-/** Stands for the stored value of a secret field. */
-const STORED = '__vaulted__'
 
 /** Reads again what a change of a connection shows in. */
 export const connectionsChanged = (): void => refetch(new Set(['capabilities', 'providers']))
@@ -80,7 +78,7 @@ export const ConnectForm = ({ card, close, connection, prefill = {} }: ConnectFo
     for (const { field, value } of asked()) {
       const { key, secret } = field
       if (value.value !== '') config[key] = key === 'port' ? Number(value.value) : value.value
-      else if (secret && isStored(key)) config[key] = STORED
+      else if (secret && isStored(key)) config[key] = VAULTED
       else delete config[key]
     }
     step.value = ''
