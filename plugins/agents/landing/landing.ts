@@ -45,6 +45,8 @@ export interface RepoLanding {
   readonly outcome?: CopyRepo
   readonly conflict?: LandConflict
   readonly record?: LandingRecord
+  /** The paths that were written. */
+  readonly written?: readonly string[]
   /** Paths that stay outstanding. */
   readonly left?: readonly string[]
   /** Files that now contain conflict markers. */
@@ -186,5 +188,5 @@ const land = async (
     { conversation: order.conversation, main, outcome: written },
     plan.steps,
   )
-  return { ...done, outcome: written, record }
+  return { ...done, outcome: written, record, written: plan.steps.map(({ path }) => path) }
 }
