@@ -25,7 +25,7 @@ import { Webhooks } from './webhooks/webhooks.js'
 import { WorkspaceEvents } from './workspace-events.js'
 
 const ALL_ADMITTED: Omit<AdmissionFloor, 'workflow'> = {
-  ...{ schedule: 'allow', event: 'allow', listener: 'allow', workspace: 'allow' },
+  ...{ schedule: 'allow', event: 'allow', listener: 'allow', webchat: 'allow', workspace: 'allow' },
 }
 
 /** The parts of the group, which share its store. */

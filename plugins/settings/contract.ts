@@ -20,6 +20,8 @@ export interface AdmissionFloor {
   event: SettingVerdict
   /** Messages from outside, through extensions. */
   listener: SettingVerdict
+  /** Messages of visitors of a web page, through its chat. */
+  webchat: SettingVerdict
   /** Events of the workspace. */
   workspace: SettingVerdict
   /** Gates of workflows. */
@@ -145,6 +147,7 @@ export interface AdmissionFloorGiven {
   schedule?: SettingVerdict
   event?: SettingVerdict
   listener?: SettingVerdict
+  webchat?: SettingVerdict
   workspace?: SettingVerdict
   workflow?: 'allow' | 'deny'
 }

@@ -30,7 +30,10 @@ const SETTINGS: Settings = {
   network: 'own',
   networkAllow: ['localhost:5432'],
   networkOnly: false,
-  admission: { schedule: 'allow', event: 'hold', listener: 'hold', workspace: 'allow', workflow: 'allow' },
+  admission: {
+    ...{ schedule: 'allow', event: 'hold', listener: 'hold', webchat: 'hold' },
+    ...{ workspace: 'allow', workflow: 'allow' },
+  },
   automationFailureLimit: 3,
   commandRules: { 'git.destructive': 'deny', 'secrets.access': 'hold' },
   actionRules: { 'chat.*': 'hold' },

@@ -25,11 +25,16 @@ export interface FireChecks {
 const GO: FireVerdict = { kind: 'go' }
 const skip = (detail: string): FireVerdict => ({ kind: 'skip', detail })
 
+/** What the settings call the source of a trigger: web chat is a listener with a verdict of its own. */
+const sourceOf = (trigger: Automation['trigger']): keyof Omit<AdmissionFloor, 'workflow'> =>
+  trigger.kind === 'listener' && trigger.provider === 'webchat' ? 'webchat' : trigger.kind
+
 /** Asks admission, persona, guard and holds, in this order. */
 export const fireChecks = ({ now, admission, persona, guard }: FireChecksDeps): FireChecks => ({
   of: async ({ trigger, actsAs, guard: command, requireApproval, holdForSeconds }, fire, signal) => {
-    const floor: SettingVerdict = (await admission())[trigger.kind]
-    if (floor === 'deny') return skip(`the settings deny fires by ${trigger.kind} (admission)`)
+    const source = sourceOf(trigger)
+    const floor: SettingVerdict = (await admission())[source]
+    if (floor === 'deny') return skip(`the settings deny fires by ${source} (admission)`)
     if (actsAs !== undefined && !(await persona(actsAs))) return skip(`its persona ${actsAs} is gone`)
     if (fire.held !== undefined) return GO
     if (command !== undefined) {
@@ -39,7 +44,7 @@ export const fireChecks = ({ now, admission, persona, guard }: FireChecksDeps): 
     if (fire.cause === 'hand') return GO
     if (requireApproval) return { kind: 'hold', reason: 'every fire of it waits for a person' }
     if (floor === 'hold')
-      return { kind: 'hold', reason: `the settings hold fires by ${trigger.kind} for a person (admission)` }
+      return { kind: 'hold', reason: `the settings hold fires by ${source} for a person (admission)` }
     if (holdForSeconds === undefined) return GO
     const autoRunAt = now() + holdForSeconds * 1000
     return { kind: 'hold', reason: `it waits ${holdForSeconds} s, then runs by itself`, autoRunAt }

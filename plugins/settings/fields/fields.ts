@@ -145,8 +145,8 @@ const FIELDS: { readonly [key in SettingKey]: Field } = {
     type: 'object',
     title: 'What may start by itself',
     description:
-      'For schedule, event (webhooks), listener (messages through extensions) and workspace: allow, hold (wait for a '
-      + 'person) or deny. For workflow (gates of workflows): allow or deny.',
+      'For schedule, event (webhooks), listener (messages through extensions), webchat (messages of visitors) and '
+      + 'workspace: allow, hold (wait for a person) or deny. For workflow (gates of workflows): allow or deny.',
     applies: 'now',
   },
   automationFailureLimit: {

@@ -4,7 +4,7 @@ import { pipeline, type Readable, type Transform } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { askableWay, type AskableWay } from '../../../../sdk/node/network/askable.js'
-import { SENTENCES } from '../../../../sdk/node/network/failure-words.js'
+import { CLOSED, SENTENCES } from '../../../../sdk/node/network/failure-words.js'
 import { refusedByProxy } from '../../../../sdk/node/network/upstream.js'
 import { faultOf, lost, refusalWords, ServerFault, withoutSecrets } from './faults.js'
 import { ignored, Refusal } from '../../../../sdk/index.js'
@@ -157,6 +157,11 @@ const onceBy = ({ options, proxy }: AskableWay, url: URL, { headers, body, signa
       clearTimeout(quiet)
       const stale = request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
       resolve({ error: failureOf(error), stale })
+    })
+    // A server that switches the protocol makes no other event.
+    request.once('close', () => {
+      clearTimeout(quiet)
+      resolve({ error: lost(CLOSED) })
     })
     request.on('response', answer => {
       clearTimeout(quiet)
