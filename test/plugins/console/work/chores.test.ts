@@ -13,7 +13,7 @@ import {
 import { daemonWith } from '../../../support/daemon.js'
 
 t.test('chores in the console', withChromium(), async t => {
-  const daemon = await daemonWith(t, [...CONSOLE_GROUPS, 'workspace', 'chores'], {
+  const daemon = await daemonWith(t, [...CONSOLE_GROUPS, 'workspace', 'chores', 'automations'], {
     files: {
       'package.json': '{"name":"shop"}',
       'dist/app.js': 'console.log(1)\n',
@@ -25,12 +25,23 @@ t.test('chores in the console', withChromium(), async t => {
   mkdirSync(bin, { recursive: true })
   writeFileSync(join(bin, 'knip'), '#!/bin/sh\nsleep 86312\n')
   chmodSync(join(bin, 'knip'), 0o755)
+  const tidying = {
+    id: 'tidy',
+    trigger: { kind: 'schedule' as const, cron: '0 9 * * 1' },
+    prompt: 'Tidy up.',
+    enabled: true,
+  }
+  await client.call('POST /automations', { ...tidying, chore: true })
+  await client.call('POST /automations', { ...tidying, id: 'report' })
   const browser = await launchBrowser(t)
 
   await t.test('a measurement is taken, stopped and concluded of, and viewers only read', async t => {
     const tab = await ownerTab(browser, daemon, '#/chores')
     const { page } = tab
     const row = (label: string) => page.getByRole('listitem').filter({ hasText: label })
+    const filed = page.getByRole('region', { name: 'Automations' })
+    await filed.getByRole('link', { name: 'tidy' }).waitFor()
+    t.equal(await filed.getByRole('link').count(), 1)
     await row('Size of the build').getByText('Not measured').waitFor()
     await page.getByRole('button', { name: 'Measure Size of the build' }).click()
     await row('Size of the build')

@@ -116,6 +116,7 @@ export const AutomationForm = ({ close, catalog, given = {}, edits = false }: Au
   const hold = useSignal(given.holdForSeconds === undefined ? '' : String(given.holdForSeconds))
   const actsAs = useSignal(given.actsAs ?? '')
   const enabled = useSignal(given.enabled ?? true)
+  const chore = useSignal(given.chore ?? false)
   const source = sources.find(({ provider }) => kind.value === `from ${provider}`)
   const trigger = (): AutomationTrigger => {
     if (source) {
@@ -134,7 +135,8 @@ export const AutomationForm = ({ close, catalog, given = {}, edits = false }: Au
     return { kind: 'schedule', cron: cron.value, ...zone, missed: missed.value }
   }
   const save = async () => {
-    const { guard: _guard, requireApproval: _approval, holdForSeconds: _hold, actsAs: _persona, ...rest } = given
+    const { guard: _guard, requireApproval: _approval, holdForSeconds: _hold, actsAs: _persona, ...others } = given
+    const { chore: _chore, ...rest } = others
     await askDaemon('POST /automations', {
       ...rest,
       ...{ id: id.value, trigger: trigger(), prompt: prompt.value, enabled: enabled.value },
@@ -142,6 +144,7 @@ export const AutomationForm = ({ close, catalog, given = {}, edits = false }: Au
       ...(approval.value && { requireApproval: true }),
       ...(hold.value && { holdForSeconds: Number(hold.value) }),
       ...(actsAs.value && { actsAs: actsAs.value }),
+      ...(chore.value && { chore: true }),
     })
     refetch(new Set(['automations']))
   }
@@ -189,6 +192,7 @@ export const AutomationForm = ({ close, catalog, given = {}, edits = false }: Au
       <TextField label="Persona" value={actsAs} />
       <CheckField label="Every fire waits for a person" value={approval} />
       <TextField label="Seconds to wait before it runs" type="number" min="1" max="86400" value={hold} />
+      <CheckField label="Listed on the page Chores too" value={chore} />
       <CheckField label="On" value={enabled} />
     </DialogForm>
   )

@@ -1,8 +1,9 @@
 import type { ChoreList, ChoreSignals, RepositoryChores } from '../../../../chores/contract.js'
 import { askDaemon } from '../../data/api.js'
+import { served } from '../../data/live.js'
 import { fragmentOf } from '../../data/route.js'
-import { countText, filesText, visibleName } from '../../ui/format.js'
-import { Loaded, PageFrame } from '../../ui/page.js'
+import { agoOf, countText, filesText, visibleName } from '../../ui/format.js'
+import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import type { PageProps } from '../registry.js'
 import { PROBE_IDS, ProbeRow } from './probe-row.js'
@@ -55,11 +56,35 @@ const Repository = ({ chores, list }: { chores: RepositoryChores; list: ChoreLis
   )
 }
 
+/** Automations whose definition files them here. */
+const FiledAutomations = () => {
+  const { data } = useQuery('automations', ['automations', 'extensions', 'personas'], () =>
+    askDaemon('GET /automations'),
+  )
+  const filed = (data?.automations ?? []).filter(({ chore }) => chore)
+  return filed.length === 0 ? null : (
+    <section aria-labelledby="filed-automations">
+      <h2 id="filed-automations">Automations</h2>
+      <ul class="items">
+        {filed.map(({ id, enabled, runs: [last] }) => (
+          <Item
+            key={id}
+            title={<a href={fragmentOf('automations', id)}>{visibleName(id)}</a>}
+            state={enabled ? ['good', 'On'] : ['', 'Off']}
+            facts={last && <span class="quiet small">ran {agoOf(last.at)}</span>}
+          />
+        ))}
+      </ul>
+    </section>
+  )
+}
+
 /** What is outdated, vulnerable, unused, copied or large in each repository, and what was concluded. */
 export const ChoresPage = (_: PageProps) => {
   const query = useQuery('chores', ['chores', 'repos'], () => askDaemon('GET /chores', {}))
   return (
     <PageFrame title="Chores">
+      {served.value.has('automations.list') && <FiledAutomations />}
       <Loaded query={query}>
         {list =>
           list.repos.length === 0 ? (
