@@ -71,6 +71,9 @@ export const takesAnyBody = ({ access }: Routed): boolean =>
 export const judgesOrigins = ({ access }: Routed): boolean =>
   'open' in access && (access.anyOrigin !== undefined || access.ownOrigins !== undefined)
 
+/** Whether only pages that the call's group admits reach it. */
+export const needsOrigin = ({ access }: Routed): boolean => 'open' in access && access.ownOrigins !== undefined
+
 /** A daemon that records which routed calls were reached, without executing them. */
 export interface Guarded extends Support {
   /** The calls reached since the last call of this function. */
