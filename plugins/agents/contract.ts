@@ -1,7 +1,16 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { ChangedSides, Millis, Ok, SidePair, Size, Text } from '../../sdk/types.js'
-import type { AgentCard, Cards, ConversationId, ConversationState, Moved, Roster } from '../agent/contract.js'
+import type { ReachFolder } from '../../sdk/reach.js'
+import type {
+  AgentCard,
+  Cards,
+  ConversationId,
+  ConversationState,
+  LandedMessage,
+  Moved,
+  Roster,
+} from '../agent/contract.js'
 import type {
   AgentChanges,
   Conflicts,
@@ -27,6 +36,25 @@ export type {
   Roster,
 } from '../agent/contract.js'
 export type * from './work/contract.js'
+
+/** A landing of a path. */
+export interface OriginLanding {
+  conversationId: ConversationId
+  at: Millis
+}
+/** A conversation that landed something, and where it works. */
+export interface OriginConversation {
+  title?: string
+  provider: string
+  landedMessage?: LandedMessage
+  startIn?: string
+  folders?: ReachFolder[]
+}
+/** Who landed the paths of a repository. */
+export interface Origins {
+  paths: { [path: string]: OriginLanding[] }
+  agents: { [conversationId: string]: OriginConversation }
+}
 
 export interface Agents {
   /** List all conversations on the board, newest activity first, with their current branch status. */
@@ -88,10 +116,13 @@ export interface Agents {
    * Bring the work into the shared tree as uncommitted changes.
    *
    * Conflicts are an answer, not an error: a repository with a conflict is not written at all. Index and HEAD never
-   * change. Answers `landed: true` if nothing is outstanding. A parked turn does not block it; a writing one does
-   * unless `force`. `only` lands these paths and leaves the others outstanding; `choices` decide path by path. Mode
-   * `merge` writes conflict markers where only the main line changed; uncommitted changes in the way, and files that
-   * git cannot merge, are conflicts as in mode `check`. Mode `measure` writes nothing in the tree.
+   * change, with two exceptions. In a submodule in which the conversation committed or checked out a commit, its
+   * checkout moves to that commit, which git then shows as a change of the pointer (`moved`). A new file whose name
+   * git ignores is added to the index with the intent to add, so that git shows it (`ignored`). Answers `landed: true`
+   * if nothing is outstanding. A parked turn does not block it; a writing one does unless `force`. `only` lands these
+   * paths and leaves the others outstanding; `choices` decide path by path. Mode `merge` writes conflict markers where
+   * only the main line changed; uncommitted changes in the way, and files that git cannot merge, are conflicts as in
+   * mode `check`. Mode `measure` writes nothing in the tree.
    *
    * With `expect`, the tips of `GET /agents/{id}/diff`, exactly what that diff showed lands: other work, uncommitted
    * work on top of it and a repository that `expect` leaves out are 409, with the new `tips` and the paths that changed
@@ -99,8 +130,9 @@ export interface Agents {
    *
    * - 400: a path leads out of the repository or is named twice
    * - 404: no such conversation
-   * - 409: the agent is writing, the main checkout is in a merge or rebase, a submodule with work is not checked out, a
-   *   branch or file moved meanwhile, or the work is not what `expect` names; nothing was written there
+   * - 409: the agent is writing, the main checkout is in a merge or rebase, a submodule with work is not checked out or
+   *   has other commits or staged changes, a branch or file moved meanwhile, or the work is not what `expect` names;
+   *   nothing was written there
    * - 422: the conversation works in the shared tree, or a choice names a path that is not outstanding or cannot take
    *   this version
    * - 424: git failed, or the workspace cannot be written; the message says how
@@ -181,9 +213,14 @@ export interface Agents {
 
   /** Refuses a conversation without outstanding work, or whose work is not on its branch yet. */
   'agents.assertOutstanding'(input: { state: ConversationState }): Ok
+
+  /** Who landed the paths of a repository: the newest landing of each first. */
+  'agents.origins'(input: { repo: string }): Origins
 }
 
 export interface AgentsEvents {
+  /** The message of a landing was drafted, or its draft went on. */
+  'agent.described': { agentId: ConversationId }
   'agent.landed': {
     agentId: ConversationId
     title?: string

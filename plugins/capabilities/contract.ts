@@ -120,11 +120,30 @@ export interface ConnectionNote {
   title: string
   text: string
 }
+/** A folder with skills, commands, agents, hooks and tool servers, of an extension or a plugin. */
+export interface AgentFolder {
+  /** The extension, or the connection. */
+  id: string
+  /** Its real path. */
+  dir: string
+  /** The path at which programs of a turn see it. */
+  seen: string
+}
+/** What agents read about a connection. */
+export interface ConnectionSkill {
+  /** The connection. */
+  id: string
+  name: string
+  /** A whole `SKILL.md`. */
+  text: string
+}
 /** What the programs of a turn get of the connections; the variables have secret values: never shown, never stored. */
 export interface TurnVariables {
   variables: { [name: string]: string }
   files?: TurnFile[]
   notes?: ConnectionNote[]
+  /** Folders with skills, commands, agents and hooks for agent programs. */
+  agents?: AgentFolder[]
 }
 /** What another group stores as a capability. */
 export interface CapabilityGiven {
@@ -159,8 +178,19 @@ export interface CapabilityServices {
   'mcp.answer'(input: ElicitAnswer): Ok
   /** Ends the servers that were started for a conversation. */
   'mcp.release'(input: { conversationId: string }): Ok
-  /** Gives the variables of the connected command-line tools, and what ssh needs for the connected servers. */
+  /**
+   * Gives the variables of the connected command-line tools, what ssh needs for the connected servers, and the folders
+   * of plugins.
+   */
   'env.variables'(input: { conversationId: string; capabilities?: string[] }): TurnVariables
+  /** Gives the browser's profile of an account that a turn may use. 404: it has none. */
+  'capabilities.profile'(input: { id: string; capabilities?: string[] }): { profile: string; label: string }
+  /** Gives a one-time code to fill into a form, for a turn that may use the connection. */
+  'capabilities.code'(input: { id: string; capabilities?: string[] }): { code: string }
+  /** Lists what agents read about the connections that a turn may use; left out: all. */
+  'capabilities.skills'(input: { capabilities?: string[] }): { skills: ConnectionSkill[] }
+  /** Lists the folders of the connected plugins, by the connections that a turn may use; left out: all. */
+  'capabilities.agentFolders'(input: { capabilities?: string[] }): { folders: AgentFolder[] }
 }
 
 /** A capability was connected or changed, or removed. */

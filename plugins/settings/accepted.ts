@@ -29,8 +29,8 @@ const STRICTNESS: { readonly [verdict in SettingVerdict]: number } = { allow: 0,
 
 /** What may start by itself where nothing says otherwise. */
 export const ALL_ADMITTED: AdmissionFloor = {
-  ...{ schedule: 'allow', event: 'allow', listener: 'allow', webchat: 'allow', workspace: 'allow' },
-  workflow: 'allow',
+  ...{ schedule: 'allow', event: 'allow', listener: 'allow', webchat: 'allow' },
+  ...{ workspace: 'allow', workflow: 'allow' },
 }
 const SOURCES = Object.keys(ALL_ADMITTED) as (keyof AdmissionFloor)[]
 
@@ -96,8 +96,7 @@ const stricter = (one: AdmissionFloor, other: AdmissionFloor): AdmissionFloor =>
     STRICTNESS[one[source]] >= STRICTNESS[other[source]] ? one[source] : other[source]
   return {
     ...{ schedule: of('schedule'), event: of('event'), listener: of('listener'), webchat: of('webchat') },
-    workspace: of('workspace'),
-    workflow: of('workflow'),
+    ...{ workspace: of('workspace'), workflow: of('workflow') },
   }
 }
 

@@ -4,7 +4,7 @@ import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { segmentsOf } from '../../sdk/node/files/paths.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { KitSkillFolder } from '../personas/contract.js'
-import type { AgentFolder } from '../extensions/contract.js'
+import type { AgentFolder, ConnectionSkill } from '../capabilities/contract.js'
 import { BUILTIN } from './builtin.js'
 import type {
   ImportedSkills,
@@ -44,11 +44,12 @@ export class Skills {
   }
 
   async list(context: Context): Promise<SkillSummary[]> {
-    const [own, loaded, kits, extensions, seen] = await Promise.all([
+    const [own, loaded, kits, broughtNow, connected, seen] = await Promise.all([
       this.#own.all(),
       this.#loaded.packs.all(),
       this.#kits(context),
-      this.#ofExtensions(),
+      this.#brought({}),
+      this.#ofConnections({}),
       accessViewFor(this.#host, context.caller),
     ])
     const isOn = (name: string): boolean => loaded.has(name)
@@ -65,9 +66,13 @@ export class Skills {
       ...{ id: `persona:${persona}:${name}`, name, description, origin: 'persona' as const, owner: label },
       ...{ ...fixed, enabled: true, tokens: tokensIn(body), files: 0 },
     }))
-    const brought = extensions.map(async ({ id, extension, name, text, packs, isShadowed }) => ({
+    const brought = broughtNow.map(async ({ id, origin, owner, name, text, packs, isShadowed }) => ({
       ...summaryOf(name, text, (await packs.files(name)).length),
-      ...{ id, origin: 'extension' as const, owner: extension, ...fixed, enabled: !isShadowed && !isOn(name) },
+      ...{ id, origin, owner, ...fixed, enabled: !isShadowed && !isOn(name) },
+    }))
+    const ofConnections = connected.map(({ id, name, text }) => ({
+      ...summaryOf(name, text, 0),
+      ...{ id: `capability:${id}:${name}`, origin: 'capability' as const, owner: id, ...fixed, enabled: true },
     }))
     const loose = [...loaded].filter(([name]) => !own.has(name) && !Object.hasOwn(BUILTIN, name))
     const dropped = loose.map(async ([name, text]) =>
@@ -85,6 +90,7 @@ export class Skills {
       ...builtin.sort(byName),
       ...worn.sort(byName),
       ...(await Promise.all(brought)).sort(byName),
+      ...ofConnections.sort(byName),
       ...(await Promise.all(dropped)).flat(),
     ]
   }
@@ -97,8 +103,12 @@ export class Skills {
       const kit = (await this.#kits(context)).find(each => `persona:${each.persona}:${each.name}` === id)
       return { id, name, description, body: kit?.body ?? '', files: [] }
     }
-    if (origin === 'extension') {
-      const brought = (await this.#ofExtensions()).find(each => each.id === id) ?? noSkill(id)
+    if (origin === 'capability') {
+      const connected = (await this.#ofConnections({})).find(each => `capability:${each.id}:${each.name}` === id)
+      return { id, name, description, body: parseSkill(connected?.text ?? '').body, files: [] }
+    }
+    if (origin === 'extension' || origin === 'plugin') {
+      const brought = (await this.#brought({})).find(each => each.id === id) ?? noSkill(id)
       const { body } = parseSkill(brought.text)
       return { id, name, description, body, files: plain(await brought.packs.files(name)) }
     }
@@ -140,9 +150,12 @@ export class Skills {
         const kit = (await this.#kits(context)).find(each => each.name === name)
         if (kit)
           refuse('conflict', `${name} belongs to persona ${kit.persona}: POST /personas/${kit.persona}/skills/remove`)
-        const brought = (await this.#ofExtensions()).find(each => each.name === name)
-        if (brought)
-          refuse('conflict', `${name} belongs to the extension ${brought.extension}: switch that off, or remove it`)
+        const brought = (await this.#brought({})).find(each => each.name === name)
+        if (brought?.origin === 'extension')
+          refuse('conflict', `${name} belongs to the extension ${brought.owner}: switch that off, or remove it`)
+        const connected = (await this.#ofConnections({})).find(each => each.name === name)
+        if (connected) refuse('conflict', `${name} belongs to the connection ${connected.id}: disconnect that`)
+        if (brought) refuse('conflict', `${name} belongs to the plugin ${brought.owner}: disconnect that`)
         noSkill(name)
       }
     })
@@ -240,13 +253,14 @@ export class Skills {
 
   /**
    * The skills of a turn: the kit of its persona first, enabled ones and loose folders that it reaches, then those of
-   * extensions.
+   * extensions and plugins.
    */
-  async forTurn({ persona, extensions, folders }: SkillsAsked): Promise<TurnSkill[]> {
-    const [own, loaded, brought] = await Promise.all([
+  async forTurn({ persona, folders, ...allowed }: SkillsAsked): Promise<TurnSkill[]> {
+    const [own, loaded, brought, connected] = await Promise.all([
       this.#own.all(),
       this.#loaded.packs.all(),
-      this.#ofExtensions(extensions),
+      this.#brought(allowed),
+      this.#ofConnections(allowed),
     ])
     const kit = (persona === undefined ? [] : await this.#kitsOf(persona)).map(({ name, description }) => ({
       ...{ name, description, origin: 'persona' as const },
@@ -259,12 +273,18 @@ export class Skills {
       const folder = this.#loaded.packs.folder(name)
       return leads(folders, folder) ? [{ ...described(name, text), origin: 'dropped', folder }] : []
     })
-    const ofExtensions = brought.map(({ name, text, folder }) => ({
+    const ofConnections = connected.map(({ name, text }) => ({
       ...described(name, text),
-      ...{ origin: 'extension' as const, folder },
+      origin: 'capability' as const,
+    }))
+    const broughtNow = brought.map(({ name, text, folder, origin }) => ({
+      ...described(name, text),
+      ...{ origin, folder },
     }))
     return [
-      ...new Map([...ofExtensions.toReversed(), ...loadedNow, ...kit].map(skill => [skill.name, skill])).values(),
+      ...new Map<string, TurnSkill>(
+        [...ofConnections, ...broughtNow.toReversed(), ...loadedNow, ...kit].map(skill => [skill.name, skill]),
+      ).values(),
     ].sort(byName)
   }
 
@@ -275,6 +295,10 @@ export class Skills {
   }> {
     const found = (await this.forTurn(asked)).find(each => each.name === name)
     if (!found) return refuse('not-found', `this turn has no skill ${JSON.stringify(name.slice(0, 80))}`)
+    if (found.origin === 'capability') {
+      const connected = (await this.#ofConnections(asked)).find(each => each.name === name)
+      return { text: parseSkill(connected?.text ?? '').body, files: [] }
+    }
     const packs = await this.#packsOf(found, asked)
     if (file !== undefined && file !== SKILL_FILE) {
       const bytes = await packs?.file(name, segmentsOf(file), MOST_TURN_FILE)
@@ -289,9 +313,9 @@ export class Skills {
     return { text: body, files: plain((await packs?.files(name)) ?? []) }
   }
 
-  async #packsOf({ origin, name }: TurnSkill, { persona, extensions }: SkillsAsked): Promise<Packs | undefined> {
-    if (origin === 'extension')
-      return (await this.#ofExtensions(extensions)).find(each => each.name === name && !each.isShadowed)?.packs
+  async #packsOf({ origin, name }: TurnSkill, { persona, ...allowed }: SkillsAsked): Promise<Packs | undefined> {
+    if (origin === 'extension' || origin === 'plugin')
+      return (await this.#brought(allowed)).find(each => each.name === name && !each.isShadowed)?.packs
     if (origin === 'persona')
       return new Packs(this.#host.place.workspace, '.sandbox', 'config', 'personas', persona!, 'skills')
     if (origin === 'own') return this.#own
@@ -337,14 +361,30 @@ export class Skills {
     return all.filter(({ persona }) => personas.some(({ id }) => id === persona))
   }
 
-  /** The skills in the agent folders of extensions; one whose name another one has before it is shadowed. */
-  async #ofExtensions(extensions?: readonly string[]): Promise<BroughtSkill[]> {
-    if (!(await this.#host.serves('extensions.agentFolders'))) return []
-    const { folders } = await this.#host.call('extensions.agentFolders', {
-      ...(extensions && { extensions: [...extensions] }),
-    })
-    const all = (await Promise.all(folders.map(skillsIn))).flat()
+  /** The skills of plugins, and in the agent folders of extensions; one whose name another one has is shadowed. */
+  async #brought(allowed: Allowed): Promise<BroughtSkill[]> {
+    const [plugins, extended] = await Promise.all([this.#ofPlugins(allowed), this.#ofExtensions(allowed)])
+    const all = [
+      ...(await Promise.all(plugins.map(folder => skillsIn(folder, 'plugin')))),
+      ...(await Promise.all(extended.map(folder => skillsIn(folder, 'extension')))),
+    ].flat()
     return all.map((skill, at) => ({ ...skill, isShadowed: all.findIndex(({ name }) => name === skill.name) < at }))
+  }
+
+  /** What connections say of themselves. */
+  async #ofConnections({ capabilities }: Allowed): Promise<ConnectionSkill[]> {
+    if (!(await this.#host.serves('capabilities.skills'))) return []
+    return (await this.#host.call('capabilities.skills', { ...(capabilities && { capabilities }) })).skills
+  }
+
+  async #ofPlugins({ capabilities }: Allowed): Promise<readonly AgentFolder[]> {
+    if (!(await this.#host.serves('capabilities.agentFolders'))) return []
+    return (await this.#host.call('capabilities.agentFolders', { ...(capabilities && { capabilities }) })).folders
+  }
+
+  async #ofExtensions({ extensions }: Allowed): Promise<readonly AgentFolder[]> {
+    if (!(await this.#host.serves('extensions.agentFolders'))) return []
+    return (await this.#host.call('extensions.agentFolders', { ...(extensions && { extensions }) })).folders
   }
 
   async #kitsOf(persona: string | undefined): Promise<KitSkillFolder[]> {
@@ -353,10 +393,14 @@ export class Skills {
   }
 }
 
-/** A skill that an extension brings. */
+/** The extensions and the connections that a persona allows. */
+type Allowed = Pick<SkillsAsked, 'extensions' | 'capabilities'>
+
+/** A skill that an extension or a plugin brings. */
 interface BroughtSkill {
   readonly id: string
-  readonly extension: string
+  readonly origin: 'extension' | 'plugin'
+  readonly owner: string
   readonly name: string
   readonly text: string
   readonly packs: Packs
@@ -365,10 +409,13 @@ interface BroughtSkill {
   readonly isShadowed: boolean
 }
 
-const skillsIn = async ({ id, dir, seen }: AgentFolder): Promise<Omit<BroughtSkill, 'isShadowed'>[]> => {
+const skillsIn = async (
+  { id, dir, seen }: AgentFolder,
+  origin: BroughtSkill['origin'],
+): Promise<Omit<BroughtSkill, 'isShadowed'>[]> => {
   const packs = new Packs(dir, 'skills')
   return [...(await packs.all())].sort().map(([name, text]) => ({
-    ...{ id: `extension:${id}:${name}`, extension: id, name, text, packs },
+    ...{ id: `${origin}:${id}:${name}`, origin, owner: id, name, text, packs },
     folder: `${seen}/skills/${name}`,
   }))
 }

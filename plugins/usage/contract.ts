@@ -34,6 +34,18 @@ export interface UsageTurn {
   durationMs: Count
   unattended: boolean
   outcome: 'ok' | 'error' | 'stopped'
+  /** How hard the turn was judged, from 0 to 1; left out: it was not judged. */
+  tierScore?: number & tags.Minimum<0> & tags.Maximum<1>
+  /** The signs it was judged by. */
+  tierRules?: string[]
+  /** It was judged easy. */
+  tierFast?: boolean
+  /** It began on a fast model. */
+  tierRouted?: boolean
+  /** It was moved from the fast model to the chosen one. */
+  tierEscalated?: boolean
+  /** It was easy, and no fast model could be used. */
+  tierDenied?: boolean
 }
 /** A turn, or a step of one, that is about to cost something. */
 export interface AdmissionAsked {

@@ -1,4 +1,4 @@
-import { explain, Refusal, refuse } from '../../../sdk/index.js'
+import { explain, Refusal, refuse, valueInWords } from '../../../sdk/index.js'
 import type { Env } from '../../../sdk/node/programs/run.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
@@ -88,8 +88,16 @@ export interface SearchTools {
 export interface BrowserTools {
   /** Whether this sandbox has browsers. */
   served(): Promise<boolean>
-  /** The browser that runs; undefined: none does. */
+  /** The browser that was used last and runs; undefined: none does. */
   session(): Promise<BrowserSession | undefined>
+  /** The browser with the sign-ins of a connection; undefined: the one without any. */
+  of(account: string | undefined): OneBrowser
+  /** A one-time code of a connection. */
+  code(id: string): Promise<string>
+}
+
+/** One browser of a conversation. */
+export interface OneBrowser {
   /** Opens a page; starts the browser when it does not run. */
   open(url: string): Promise<BrowserReading>
   /** Undefined: no page is open then. */
@@ -229,7 +237,7 @@ export const tool = <Name extends ToolName>(
   schema: () => schemaOf(name),
   check: input => {
     const misfit: Misfit = (path, expected, found) => {
-      const value = shown(found)
+      const value = valueInWords(found)
       return refuse('invalid', `${name} takes ${path}: expected ${expected}, found ${value}`, {
         errors: [{ path, expected, value }],
       })
@@ -271,11 +279,3 @@ export const done = (text: string, content: ToolContent[] = [{ type: 'text', tex
   text,
   content,
 })
-
-const shown = (value: unknown): string => {
-  if (value === undefined) return 'nothing'
-  if (value === '') return 'empty text'
-  if (typeof value === 'string') return value.length > 80 ? `${value.length} characters` : JSON.stringify(value)
-  if (typeof value === 'object') return Array.isArray(value) ? 'a list' : value === null ? 'null' : 'an object'
-  return String(value)
-}

@@ -153,12 +153,11 @@ export class SignIn {
     )
   }
 
-  readonly #read: ReadDocument = async url => {
+  readonly #read: ReadDocument = async (url, near) => {
     const { listeners } = await this.#host.call('kernel.listeners')
-    // The deployment configures the issuer, so its address may be private; that of a redirect may not.
     const { status, body, truncated } = await askOutside({
       url,
-      reach: { near: true, listeners },
+      reach: { near, listeners },
       redirects: 0,
       timeoutMs: 10_000,
       maxBytes: 1 << 20,

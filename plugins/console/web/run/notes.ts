@@ -68,6 +68,10 @@ export const FRAME_NOTES: FrameNotes = {
     run.stand({ model, ...(provider && { provider }) })
     if (unenforced?.length) run.line('warning', `The program cannot be held to: ${unenforced.join(', ')}.`)
   },
+  tier: ({ tier, model, routed }, run) => {
+    const easy = `easy: it ${routed ? 'runs' : 'could run'} on ${model}`
+    run.line('quiet', `Judged ${tier === 'fast' ? easy : 'not easy'}.`)
+  },
   switched: ({ provider, model }, run) => {
     run.stand({ provider, ...(model && { model }) })
     run.line('info', `The turn goes on with ${provider} ${model ?? ''}.`)

@@ -4,7 +4,7 @@ import type { SettingField, SettingKey, Settings } from '../../../../settings/co
 const SECTIONS: readonly (readonly [section: string, keys: readonly SettingKey[]])[] = [
   ['Conversations', ['agentRetentionDays', 'systemPromptMode', 'systemPrompt']],
   ['Tools', ['hashlineEdits', 'skills']],
-  ['Models', ['quickModel', 'agentRunModels', 'agentRunEffort']],
+  ['Models', ['quickModel', 'agentRunModels', 'agentRunEffort', 'autoTier', 'autoTierEagerness', 'autoFastModels']],
   ['After a failure', ['autoResumeOnRestart', 'resumeAfterOutage']],
   ['Subagents', ['subagentsAtOnce', 'subagentsPerTurn', 'subagentDepth']],
   ['Network', ['network', 'networkAllow', 'networkOnly']],
