@@ -39,30 +39,34 @@ export class OwnOrigins {
   judge(ctx: RequestContext): Promise<void> | undefined {
     const path = targetPath(ctx.req.url)
     const rules = this.#rules.filter(rule => rule.path.test(path))
-    // The method of a preflight is not that of the request that follows.
-    const rule = rules.find(({ call }) => call.startsWith(`${ctx.method} `)) ?? rules[0]
+    const method = ctx.method === 'HEAD' ? 'GET' : ctx.method
+    // The method of a preflight is not that of the request that follows; another one is refused by the router.
+    const rule = method === 'OPTIONS' ? rules[0] : rules.find(({ call }) => call.startsWith(`${method} `))
     return rule && this.#judge(ctx, rule, path)
   }
 
   async #judge(ctx: RequestContext, { call, path, names, by }: OriginRule, target: string): Promise<void> {
+    const [, ...values] = path.exec(target) ?? []
+    const unknown = () => refuse('not-found', `nothing is served at ${ctx.path.slice(0, 200)}`)
+    const params = Object.fromEntries(names.map((name, at) => [name, plainSegment(values[at]) ?? unknown()]))
     const origin = ctx.state.arrival.head.get('origin')
     if (origin === undefined)
       return refuse('forbidden', 'expected a page of a site that is admitted here, found no origin')
-    const [, ...values] = path.exec(target) ?? []
-    const params = Object.fromEntries(names.map((name, at) => [name, decoded(values[at])]))
-    const asked = { ...params, origin, asked: ctx.method === call.split(' ', 1)[0] ? call : ctx.method }
+    const asked = { ...params, origin, asked: ctx.method === 'OPTIONS' ? ctx.method : call }
     const { verdict } = (await this.#calls.answer(by, asked, KERNEL)) as { verdict: OriginVerdict }
-    if (verdict === 'unknown') refuse('not-found', `nothing is served at ${ctx.path.slice(0, 200)}`)
+    if (verdict === 'unknown') unknown()
     if (verdict === 'refused')
       refuse('forbidden', `pages of ${origin.slice(0, 200)} may not use this: its origin is not on the list`)
     ctx.state.reply.lines.setAll(LINES).set('access-control-allow-origin', origin)
   }
 }
 
-const decoded = (value = ''): string => {
+/** A segment as the router takes it; undefined: it is none. */
+const plainSegment = (value = ''): string | undefined => {
   try {
-    return decodeURIComponent(value)
+    const text = decodeURIComponent(value)
+    return text === '.' || text === '..' || /[/\\\0]/.test(text) ? undefined : text
   } catch {
-    return ''
+    return undefined
   }
 }

@@ -71,6 +71,12 @@ export const takesAnyBody = ({ access }: Routed): boolean =>
 export const judgesOrigins = ({ access }: Routed): boolean =>
   'open' in access && (access.anyOrigin !== undefined || access.ownOrigins !== undefined)
 
+/** Whether only pages that the call's group admits reach it. */
+export const needsOrigin = ({ access }: Routed): boolean => 'open' in access && access.ownOrigins !== undefined
+
+/** An origin that a guarded daemon admits to every chat. */
+export const ADMITTED = 'https://site.example'
+
 /** A daemon that records which routed calls were reached, without executing them. */
 export interface Guarded extends Support {
   /** The calls reached since the last call of this function. */
@@ -84,6 +90,8 @@ export const guarded = async (t: Test): Promise<Guarded> => {
   const answer = calls.answer.bind(calls)
   let seen: string[] = []
   calls.answer = async (call, input, context) => {
+    if (call === 'automations.chatOrigin' && (input as { origin: string }).origin === ADMITTED)
+      return { verdict: 'admitted' }
     if (context.trusted || !call.includes(' ')) return answer(call, input, context)
     seen.push(call)
     return refuse('conflict', 'reached')

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
 import type { Role, Scope } from '../../../sdk/types.js'
-import { guarded, ROUTED, type Guarded } from '../calls.js'
+import { guarded, needsOrigin, ROUTED, type Guarded } from '../calls.js'
 import { accessLinesFile, type AccessLine } from './access-lines.js'
 
 const ROLES = ['viewer', 'collaborator', 'maintainer', 'owner'] as const
@@ -108,6 +108,8 @@ t.test('without a credential only open calls answer', async t => {
     // A download needs its ticket first, a socket an upgrade request.
     else if ('ticket' in routed.access)
       t.ok((status === 401 || status === 426) && !reached.length, `${routed.call}: ${status}`)
+    // A page of a site that is admitted makes it, and no other program.
+    else if (needsOrigin(routed)) t.same([status, reached], [403, []], routed.call)
     else t.same([status, reached], [409, [routed.call]], routed.call)
   }
 })

@@ -4,7 +4,7 @@ import { createClient } from '../../../sdk/client.js'
 import type { Scope } from '../../../sdk/types.js'
 import { daemonWith, type Support } from '../../support/daemon.js'
 import { framesOf, runTurn } from '../../support/turns.js'
-import { freshSession, guarded, ROUTED, scopesOf } from '../calls.js'
+import { freshSession, guarded, needsOrigin, ROUTED, scopesOf } from '../calls.js'
 import { head, rawRequest } from '../support.js'
 
 const SCOPES: readonly Scope[] = ['editor', 'read', 'drive', 'land']
@@ -53,6 +53,10 @@ t.test('each scope reaches the calls that name it, and every other is 403 with t
           [true, []],
           `${call} takes a ticket and no token, found ${status}`,
         )
+        continue
+      }
+      if (needsOrigin(routed)) {
+        t.same([status, daemon.reached()], [403, []], `${call} is for pages of sites`)
         continue
       }
       if (scopes === 'open' || scopes.includes(scope)) {
@@ -177,12 +181,13 @@ t.test('without a valid credential every call is 401 and none is reached', async
 t.test('a session of the owner reaches every call, and an ended session none', async t => {
   const daemon = await guarded(t)
   const opened = daemon.auth.openLocal('one')
-  for (const { call, method, path, access } of ROUTED) {
+  for (const routed of ROUTED) {
+    const { call, method, path, access } = routed
     const { status } = await ask(daemon, method, path, { authorization: `Bearer ${opened.token}` })
     const reached = daemon.reached()
     // It checks only the ticket.
     if ('open' in access && access.ticket) t.ok([401, 426].includes(status) && !reached.length, `${call}: ${status}`)
-    else if ('only' in access) t.same([status, reached], [403, []], `${call} is for programs of extensions`)
+    else if ('only' in access || needsOrigin(routed)) t.same([status, reached], [403, []], `${call} is not for people`)
     else t.same([status, reached], [409, [call]], call)
   }
 })

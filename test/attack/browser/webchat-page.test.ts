@@ -125,7 +125,8 @@ t.test(
       await stranger.goto(other.url)
       const tried = (init: object, path = 'config') =>
         stranger.evaluate(
-          `fetch(${JSON.stringify(`${daemon.url}/webchat/shop/${path}`)}, ${JSON.stringify(init)}).then(({ status }) => status, error => error.name)`,
+          `fetch(${JSON.stringify(`${daemon.url}/webchat/shop/${path}`)}, ${JSON.stringify(init)})`
+            + '.then(({ status }) => status, error => error.name)',
         )
       t.equal(await tried({}), 'TypeError')
       const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }

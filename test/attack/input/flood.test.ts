@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { createClient } from '../../../sdk/client.js'
 import { folderOf, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
 import { framesOf, runTurn } from '../../support/turns.js'
-import { freshSession, guarded, isForExtensions, ROUTED, takesAnyBody } from '../calls.js'
+import { ADMITTED, freshSession, guarded, isForExtensions, needsOrigin, ROUTED, takesAnyBody } from '../calls.js'
 import { connected, head, rawRequest } from '../support.js'
 import { inTime, tookLess } from '../../support/in-time.js'
 
@@ -87,6 +87,7 @@ t.test('every call refuses an expensive body at once, before its handler', async
       const all = {
         host,
         authorization: `Bearer ${session}`,
+        ...(needsOrigin(routed) && { origin: ADMITTED }),
         'content-type': 'application/json',
         // For calls that accept larger bodies, the announced length decides.
         'content-length': String(what === TOO_LARGE ? Math.max(bytes, (access.body ?? 0) + 1) : bytes),
@@ -97,7 +98,9 @@ t.test('every call refuses an expensive body at once, before its handler', async
         daemon.url,
         Buffer.concat([Buffer.from(head(method, path, Object.entries(all))), Buffer.from(body)]),
       )
-      t.ok(status.includes(answer.status), `${call}, ${what}: ${answer.status}`)
+      // A call with a smaller limit does not read so far.
+      const isLarge = answer.status === 413 && bytes > (access.body ?? MIB)
+      t.ok(isLarge || status.includes(answer.status), `${call}, ${what}: ${answer.status}`)
       t.ok(inTime(began, 2000), `${call}, ${what}: at once`)
       t.match(JSON.parse(answer.body), { message: String })
     }
@@ -105,7 +108,12 @@ t.test('every call refuses an expensive body at once, before its handler', async
   }
   for (const { method, path } of ROUTED.filter(
     // The query of a public page is the page's own.
-    one => one.method === 'GET' && !('ticket' in one.access) && !('publicPage' in one.access) && !isForExtensions(one),
+    one =>
+      one.method === 'GET'
+      && !('ticket' in one.access)
+      && !('publicPage' in one.access)
+      && !isForExtensions(one)
+      && !needsOrigin(one),
   )) {
     for (const key of ['__proto__', 'constructor', 'prototype', '__proto__[polluted]']) {
       const { status } = await daemon.fetch(`${path}?${key}=x`, { method })

@@ -5,6 +5,7 @@ import {
   isForExtensions,
   isShadow,
   methodsAt,
+  needsOrigin,
   ROUTED,
   takesAnyBody,
   judgesOrigins,
@@ -111,7 +112,8 @@ t.test('each route is reached by its own path and by no variant of it', async t 
     const { status } = await ask(method, path)
     if (takesTicket(routed))
       t.same([[401, 426].includes(status), daemon.reached()], [true, []], `${call} takes a ticket, found ${status}`)
-    else if (isForExtensions(routed)) t.same([status, daemon.reached()], [403, []], `${call} is refused to people`)
+    else if (isForExtensions(routed) || needsOrigin(routed))
+      t.same([status, daemon.reached()], [403, []], `${call} is refused to people`)
     else t.same([status, daemon.reached()], [409, [call]], `${call} is reached by its path`)
     const forms = disguises(path, call.split(' ')[1]!)
     const answers = await Promise.all(forms.map(async form => ({ form, status: (await ask(method, form)).status })))
@@ -215,7 +217,10 @@ t.test('HEAD is answered like GET without a body, and reaches only GET calls', a
         `HEAD of ${call} spends no ticket, found ${plain.status}`,
       )
     else if (STREAMS.has(call)) t.same([plain.status, seen], [405, []], 'HEAD of a stream is refused')
-    else t.same([plain.status, seen], isForExtensions(routed) ? [403, []] : [409, [call]], `HEAD of ${call}`)
+    else {
+      const isClosed = isForExtensions(routed) || needsOrigin(routed)
+      t.same([plain.status, seen], isClosed ? [403, []] : [409, [call]], `HEAD of ${call}`)
+    }
     if ('open' in access) continue
     const bare = await rawRequest(daemon.url, head('HEAD', path, [['host', hostOf(daemon)]]))
     const narrow = await rawRequest(

@@ -207,8 +207,13 @@ t.test('the chat of web pages', async t => {
           origin,
         )
       }
-    for (const what of ['config', 'challenge', 'message', 'stream', 'config?origin=https://shop.example'])
-      t.equal((await fetch(`${daemon.url}/webchat/sites/${what}`)).status, 403, `${what} without an origin`)
+    for (const what of ['config', 'challenge', 'message', 'stream', 'config?origin=https://shop.example']) {
+      const method = what === 'message' ? 'POST' : 'GET'
+      t.equal((await fetch(`${daemon.url}/webchat/sites/${what}`, { method })).status, 403, `${what} without an origin`)
+    }
+    const head = { method: 'HEAD', headers: { origin: SITE } }
+    t.equal((await fetch(`${daemon.url}/webchat/sites/challenge?conversation=${THREAD}`, head)).status, 200)
+    t.equal((await fetch(`${daemon.url}/webchat/sites/stream?conversation=${THREAD}&visitor=x`, head)).status, 405)
     const given = { origin: SITE, referer: SITE }
     t.equal((await fetch(`${daemon.url}/webchat/nosuch/config`, { headers: given })).status, 404)
     await client.call('POST /automations', automation('hook', { trigger: { kind: 'event' } }))

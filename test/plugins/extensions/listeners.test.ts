@@ -91,11 +91,11 @@ t.test(
     )
     await listedUntil(daemon, ({ pending }) => pending.length === 1)
     const before: AutomationCatalog = await client.call('GET /automations/catalog')
-    t.match(before.sources, exactly())
+    t.match(before.sources, exactly({ provider: 'webchat' }))
     await approvePending(daemon, id)
     t.same((await recordNamed(daemon, id)).problems, [])
     const catalog = await client.call('GET /automations/catalog')
-    t.match(catalog.sources, exactly({ provider: 'chat', extension: id, enabled: true }))
+    t.match(catalog.sources, exactly({ provider: 'webchat' }, { provider: 'chat', extension: id, enabled: true }))
     t.match(catalog.templates, exactly({ id: 'greet', extension: id, trigger: { kind: 'listener' } }))
     const trigger = { kind: 'listener', provider: 'chat', eventType: 'message' } as const
     await client.call('POST /automations', automation('greeter', { trigger, prompt: 'say hello there' }))
@@ -207,7 +207,7 @@ t.test(
     await t.test('switched off, nothing of it can be used, and the automation says so', async t => {
       t.same((await client.call('GET /extensions/{id}/removal', { id })).automations, ['greeter'])
       await client.call('POST /extensions/{id}/enabled', { id, enabled: false })
-      t.match((await client.call('GET /automations/catalog')).sources, exactly())
+      t.match((await client.call('GET /automations/catalog')).sources, exactly({ provider: 'webchat' }))
       t.match((await client.call('GET /automations')).automations, exactly({ problem: /expected .*found/ }))
     })
   },
