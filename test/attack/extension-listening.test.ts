@@ -93,10 +93,8 @@ for (const [user, uid] of USERS)
     await t.test('a backend listens where nobody is', async t => {
       await until('it runs', async () => (await ask('/x/eve.listens/listen')).port)
       t.equal(await answers(47_391), false, 'not from the machine')
-      t.match(
-        await shellTurn(client, 'b', ['curl -sS -m 4 http://127.0.0.1:47391/ || echo refused'], { isolated: true }),
-        [/refused/],
-      )
+      const [said] = await shellTurn(client, 'b', ['curl -sS -m 4 http://127.0.0.1:47391/'], { isolated: true })
+      t.notMatch(said, WORDS, 'not from a turn')
     })
 
     await t.test('a program listens on the machine, for its users and programs alone', async t => {
@@ -117,8 +115,7 @@ for (const [user, uid] of USERS)
       const tried = await ask(`/x/eve.listens/ask/${port}`)
       t.notMatch(JSON.stringify(tried), WORDS, 'the backend of another extension does not')
       const own = ['127.0.0.1', 'localhost', '0.0.0.0', '[::1]', '2130706433'].map(
-        host =>
-          `curl -sS -m 4 http://${host}:${port}/ || curl -sS -m 4 --noproxy '*' http://${host}:${port}/ || echo refused`,
+        host => `for w in x '*'; do curl -sS -m 4 --noproxy "$w" http://${host}:${port}/; done; echo over`,
       )
       t.notMatch(
         (await shellTurn(client, 'own', own, { isolated: true })).join('\n'),
