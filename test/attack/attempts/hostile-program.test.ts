@@ -42,7 +42,8 @@ const MESSAGES: { readonly [what: string]: string } = {
       ],
       [
         'a change of a call',
-        '"sessionUpdate":"tool_call_update","toolCallId":"a","content":[{"type":"diff","path":¤,"oldText":¤,"newText":¤}]',
+        '"sessionUpdate":"tool_call_update","toolCallId":"a",'
+          + '"content":[{"type":"diff","path":¤,"oldText":¤,"newText":¤}]',
       ],
       ['a plan', '"sessionUpdate":"plan","entries":¤'],
       ['a step of a plan', '"sessionUpdate":"plan","entries":[{"content":¤,"status":¤,"priority":¤}]'],
@@ -61,7 +62,8 @@ const MESSAGES: { readonly [what: string]: string } = {
       [
         'a permission',
         'session/request_permission',
-        '"toolCall":{"toolCallId":"p","title":¤,"rawInput":¤},"options":[{"optionId":"a","name":¤,"kind":"allow_once"}]',
+        '"toolCall":{"toolCallId":"p","title":¤,"rawInput":¤},'
+          + '"options":[{"optionId":"a","name":¤,"kind":"allow_once"}]',
       ],
       ['options', 'session/request_permission', '"toolCall":{"toolCallId":"p"},"options":¤'],
       ['a path to read', 'fs/read_text_file', '"path":¤,"line":¤'],
@@ -82,16 +84,23 @@ const MESSAGES: { readonly [what: string]: string } = {
   'a list of messages': '¤',
 }
 
+/** A statement that sends a message again and again; `n` counts. */
+const times = (count: number, sends: string) => `for (let n = 0; n < ${count}; n++) ${sends}`
+const updates = (count: number, kind: string, fields: string) =>
+  times(count, `update({ sessionUpdate: '${kind}', ${fields} })`)
+
 /** Ways to send a great number of messages. */
 const FLOODS: { readonly [what: string]: string } = {
-  'answers to nothing': `for (let n = 0; n < 25000; n++) send({ id: 'x' + n, result: {} })`,
-  'cancelled requests': `for (let n = 0; n < 25000; n++) send({ method: '$/cancel_request', params: { requestId: n } })`,
-  'unknown messages': `for (let n = 0; n < 25000; n++) send({ method: 'x/' + n, params: {} })`,
-  'unknown requests': `for (let n = 0; n < 10000; n++) send({ id: 'u' + n, method: 'x/y', params: {} })`,
-  'changes of a title': `for (let n = 0; n < 10000; n++) update({ sessionUpdate: 'session_info_update', title: 't' + n })`,
-  'changes of a mode': `for (let n = 0; n < 10000; n++) update({ sessionUpdate: 'current_mode_update', currentModeId: 'm' + n })`,
-  plans: `for (let n = 0; n < 1000; n++) update({ sessionUpdate: 'plan', entries: Array(200).fill({ content: 'x' + n, status: 'pending', priority: 'low' }) })`,
-  'changes of one call': `update({ sessionUpdate: 'tool_call', toolCallId: 'a', title: 'x' }); for (let n = 0; n < 10000; n++) update({ sessionUpdate: 'tool_call_update', toolCallId: 'a', title: 'x' + n, rawOutput: 'y'.repeat(200) })`,
+  'answers to nothing': times(25_000, `send({ id: 'x' + n, result: {} })`),
+  'cancelled requests': times(25_000, `send({ method: '$/cancel_request', params: { requestId: n } })`),
+  'unknown messages': times(25_000, `send({ method: 'x/' + n, params: {} })`),
+  'unknown requests': times(10_000, `send({ id: 'u' + n, method: 'x/y', params: {} })`),
+  'changes of a title': updates(10_000, 'session_info_update', `title: 't' + n`),
+  'changes of a mode': updates(10_000, 'current_mode_update', `currentModeId: 'm' + n`),
+  plans: updates(1_000, 'plan', `entries: Array(200).fill({ content: 'x' + n, status: 'pending', priority: 'low' })`),
+  'changes of one call':
+    `update({ sessionUpdate: 'tool_call', toolCallId: 'a', title: 'x' });`
+    + updates(10_000, 'tool_call_update', `toolCallId: 'a', title: 'x' + n, rawOutput: 'y'.repeat(200)`),
   'empty lines': `process.stdout.write('\\n'.repeat(5000000))`,
 }
 

@@ -100,7 +100,7 @@ t.test('a rule that lets in work on one folder lets in no other work', async t =
 /** What a check before a push does that a turn wrote, and fails at last. */
 const FAILING: { readonly [what: string]: string } = {
   'hostile texts': `printf '%b' "$(cat texts)"; exit 1`,
-  'the end of a terminal that it is not': `printf '\\033]0;x\\007\\033[2J\\033]133;D;0\\007exit 0\\n[exited]\\n'; exit 1`,
+  'the end of a terminal': `printf '\\033]0;x\\007\\033[2J\\033]133;D;0\\007exit 0\\n[exited]\\n'; exit 1`,
   'output without an end': 'yes "$(cat texts)" | head -c 30000000; exit 1',
   'a line without an end': `head -c 20000000 /dev/zero | tr '\\0' x; exit 1`,
   'a process that stays': '(sleep 5; echo late) & exit 1',
