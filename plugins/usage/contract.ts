@@ -34,6 +34,17 @@ export interface UsageTurn {
   durationMs: Count
   unattended: boolean
   outcome: 'ok' | 'error' | 'stopped'
+  /** Whether it asked for short answers, in an experiment of this cohort. */
+  terse?: boolean
+  terseCohort?: string & tags.MaxLength<80>
+  /** Characters that its agent said. */
+  proseChars?: Count
+  /** Whether its conversation was taught to search, in an experiment of this cohort. */
+  iqSearchArm?: boolean
+  iqSearchCohort?: string & tags.MaxLength<80>
+  searchCalls?: Count
+  /** Searches before the first change, of the first turn of a conversation. */
+  openingSearches?: Count
 }
 /** A turn, or a step of one, that is about to cost something. */
 export interface AdmissionAsked {
@@ -167,6 +178,20 @@ export interface BudgetList {
   budgets: BudgetState[]
 }
 
+/** What experiments measure. */
+export type MeasuredMetric = 'proseChars' | 'searchCalls' | 'openingSearches'
+/** The units of one arm: how many, the sum of what was measured in each, and the sum of its squares. */
+export interface ArmSums {
+  units: Sum
+  sum: number
+  squares: number
+}
+/** Both arms of an experiment. */
+export interface MetricArms {
+  on: ArmSums
+  off: ArmSums
+}
+
 /** What the ledger is for other groups. */
 export interface UsageServices {
   /**
@@ -181,6 +206,11 @@ export interface UsageServices {
    * record.
    */
   'usage.admit'(input: AdmissionAsked): Admission
+  /**
+   * Sums a metric by the arms of one cohort, on days in UTC, both included. Units of `proseChars` are turns, those of
+   * the others conversations, each with its sum over these days.
+   */
+  'usage.arms'(input: { metric: MeasuredMetric; cohort: string; from?: string; to?: string }): MetricArms
   /** Sums what an account has used; without an account, what was used without one. */
   'usage.totals'(input: { provider: string; account?: string }): AccountTotals
 }

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import type { BudgetScope } from './contract.js'
+import type { ArmSums, BudgetScope, MeasuredMetric, MetricArms } from './contract.js'
 import { writeFailure } from '../../sdk/node/files/disk.js'
 import { inTransaction } from '../../sdk/node/files/transaction.js'
 import { nanosOf, type LedgerLine } from './line.js'
@@ -42,7 +42,7 @@ export interface SumQuery {
   readonly where: { readonly [key in UsageKey]?: string }
 }
 
-const VERSION = 1
+const VERSION = 2
 const FILE = 'usage.sqlite'
 /** The lines of so many newest journals are known by their run and part. */
 const REMEMBERED = 3
@@ -75,6 +75,11 @@ const SCHEMA = `
   ) without rowid;
   create index runs_of on runs (root);
   create index runs_in on runs (journal);
+  create table arms (
+    day text not null, metric text not null, cohort text not null, arm integer not null, unit text not null,
+    units integer not null, sum real not null, squares real not null,
+    primary key (metric, cohort, arm, unit, day)
+  ) without rowid;
   pragma user_version = ${VERSION};
 `
 
@@ -119,6 +124,8 @@ export class UsageIndex {
       const remembered = mark.journal > newest - REMEMBERED ? lines : []
       for (const { run, part = 1, costUsd } of remembered)
         if (run !== undefined) remember.run(run, part, rootOf(run), nanosOf(costUsd), mark.journal)
+      const measure = db.prepare(ADD_MEASURED)
+      for (const row of lines.flatMap(measuredRows)) measure.run(...row)
       db.prepare('delete from runs where journal <= ?').run(mark.journal - REMEMBERED)
       db.prepare('update mark set journal = ?, lines = ?').run(mark.journal, mark.lines)
     })
@@ -167,6 +174,16 @@ export class UsageIndex {
     return this.#db.prepare(sql).get(provider, account) as unknown as AllSums
   }
 
+  /** Both arms of a metric in one cohort. */
+  arms(metric: MeasuredMetric, cohort: string, from: string, to: string): MetricArms {
+    const rows = this.#db.prepare(ARMS).all(metric, cohort, from, to)
+    const armOf = (arm: number): ArmSums => {
+      const { units = 0, sum = 0, squares = 0 } = rows.find(row => row.arm === arm) ?? {}
+      return { units: Number(units), sum: Number(sum), squares: Number(squares) }
+    }
+    return { on: armOf(1), off: armOf(0) }
+  }
+
   /** The first day and the last one that have lines. */
   get span(): { readonly first: string; readonly last: string } | undefined {
     const { first, last } = this.#db.prepare(SPAN).get() ?? {}
@@ -208,6 +225,36 @@ export class UsageIndex {
     this.reset()
     return this.#opened()
   }
+}
+
+const ADD_MEASURED =
+  'insert into arms values (?, ?, ?, ?, ?, 1, ?, ?) on conflict do update set '
+  + 'units = units + 1, sum = sum + excluded.sum, squares = squares + excluded.squares'
+/** Turns are units by themselves; those of a conversation are one unit. */
+const ARMS = `
+  select arm, sum(units) units, sum(sum) sum, sum(squares) squares from (
+    select arm, case when unit = '' then sum(units) else 1 end units, sum(sum) sum,
+      case when unit = '' then sum(squares) else sum(sum) * sum(sum) end squares
+    from arms where metric = ? and cohort = ? and day >= ? and day <= ? group by arm, unit
+  ) group by arm
+`
+
+/** What a line adds to the arms of experiments. */
+const measuredRows = (line: LedgerLine): SQLInputValue[][] => {
+  const { day, conversationId = '', terse, terseCohort, iqSearchArm, iqSearchCohort } = line
+  const row = (metric: MeasuredMetric, cohort: string, arm: boolean, unit: string): SQLInputValue[][] => {
+    const value = line[metric]
+    return value === undefined ? [] : [[day, metric, cohort, arm ? 1 : 0, unit, value, value * value]]
+  }
+  return [
+    ...(terse === undefined || terseCohort === undefined ? [] : row('proseChars', terseCohort, terse, '')),
+    ...(iqSearchArm === undefined || iqSearchCohort === undefined || conversationId === ''
+      ? []
+      : [
+          ...row('searchCalls', iqSearchCohort, iqSearchArm, conversationId),
+          ...row('openingSearches', iqSearchCohort, iqSearchArm, conversationId),
+        ]),
+  ]
 }
 
 const keysOf = (line: LedgerLine): SQLInputValue[] => [

@@ -1,4 +1,5 @@
 import type { Host } from '../../../sdk/index.js'
+import { measuredIn } from '../briefing/measured.js'
 import type { Conversation } from '../contract.js'
 import type { RunEnd } from '../turn/frames/frames.js'
 import type { Turn } from '../turn/turn.js'
@@ -21,8 +22,10 @@ export const billed = async (
   try {
     if (!(await host.serves('usage.record'))) return
     const { parts, ofSubagents } = record.spending
+    const measured = measuredIn(record, entry.fields.arms ?? {}, turn.index === 0)
     const lines = [
-      ...parts.map((spent, part) => ({ ...spent, run, part })),
+      // Measured once a turn, however many parts it has.
+      ...parts.map((spent, part) => ({ ...spent, run, part, ...(part === 0 && measured) })),
       ...ofSubagents.map(({ subagent, ...spent }) => ({ ...spent, run: `${run}:${subagent}`, part: 0 })),
     ]
     for (const spent of lines)
