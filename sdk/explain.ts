@@ -43,7 +43,7 @@ export const explain = (found: readonly Found[], root: string): FieldError[] =>
       .replace(/\["([^"]*)"\]/g, '.$1')
       .replace(/^\./, ''),
     expected: inWords(finding.expected),
-    ...(!isHidden(finding) && shown(finding.value) !== undefined && { value: shown(finding.value) }),
+    ...(!isHidden(finding) && { value: shown(finding.value) }),
   }))
 
 /**
@@ -84,25 +84,25 @@ const PASSWORD = 'Format<"password">'
 const isHidden = ({ expected, value }: Found): boolean => expected.includes(PASSWORD) && value !== undefined
 
 const sentenceOf = ({ path, expected }: FieldError, finding: Found | undefined): string => {
-  const value = finding?.value
-  const found =
-    finding && isHidden(finding)
-      ? 'another value'
-      : typeof value === 'string'
-        ? JSON.stringify(value.slice(0, 80))
-        : value === undefined
-          ? 'nothing'
-          : shown(value)
+  const found = finding && isHidden(finding) ? 'another value' : valueInWords(finding?.value)
   return `${path || 'input'}: expected ${expected}, found ${found}`
 }
 
-const shown = (value: unknown): string | undefined =>
-  value === undefined || value === null
-    ? String(value)
-    : typeof value === 'object'
-      ? Array.isArray(value)
-        ? 'a list'
-        : 'an object'
+/** What was found, for a sentence: texts quoted, at most their first 80 characters, lists by their number of items. */
+export const valueInWords = (value: unknown): string => {
+  if (value === undefined) return 'nothing'
+  if (value === '') return 'empty text'
+  if (typeof value !== 'string') return shown(value)
+  return value.length > 80
+    ? `${JSON.stringify(value.slice(0, 80))} of ${value.length} characters`
+    : JSON.stringify(value)
+}
+
+const shown = (value: unknown): string =>
+  Array.isArray(value)
+    ? `a list of ${value.length} ${value.length === 1 ? 'item' : 'items'}`
+    : typeof value === 'object' && value !== null
+      ? 'an object'
       : String(value).slice(0, 80)
 
 const inWords = (expected: string): string => {

@@ -16,7 +16,7 @@ export type {
   Stream,
   Watch,
 } from './contract.js'
-export { explain } from './explain.js'
+export { explain, valueInWords } from './explain.js'
 export type { Activate, Files, Host, Journals, Log, ModelSettings, Place, Store, WallGrants } from './host.js'
 export { ignored, warned } from './ignored.js'
 export { accessTo, allows, commonReach, covers, isWithin, leads, pathOfRepo, reachOf } from './reach.js'

@@ -19,7 +19,7 @@ const LINES = {
     'kernel/auth': 1501,
     'kernel/config': 205,
     'kernel/extensions': 300,
-    'kernel/http': 1340,
+    'kernel/http': 1400,
     'kernel/http/sockets': 260,
     'kernel/logs': 250,
     'kernel/storage': 465,
@@ -158,7 +158,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
     return {
       values: [
         WEB_PAGELESS.test(file) ? WEB_PAGELESS : WEB,
-        /^sdk\/(?:client|ignored|refusal|route-pattern|page|unapproved-digest|log-line|unseen)\.ts$/,
+        /^sdk\/(?:client|conditions|ignored|refusal|route-pattern|page|unapproved-digest|log-line|unseen|vaulted)\.ts$/,
         WEB_PAGELESS.test(file) ? /^(?:@preact\/signals-core|marked|@lezer\/[\w-]+)$/ : WEB_LIBRARIES,
         // The build collects the guides of the groups under this name.
         ...(file === 'plugins/console/web/pages/help/help-page.tsx' ? [/^guides:all$/] : []),
@@ -170,7 +170,7 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
     return {
       values: [
         new RegExp(`^${own}`),
-        /^sdk\/(?:index|log-line|unseen)\.ts$/,
+        /^sdk\/(?:index|conditions|log-line|unseen|vaulted)\.ts$/,
         /^sdk\/node\//,
         /^node:/,
         ...libraries.map(name => new RegExp(`^${name}$`)),

@@ -3,6 +3,7 @@ import { refuse, type Caller, type Host } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { record } from '../../sdk/node/record/record.js'
+import type { LimitWindow } from '../agent/contract.js'
 import type { ProviderDefinition } from '../providers/contract.js'
 import type { AccountList, ProviderAccount, ProviderLimits, ProviderStanding } from './contract.js'
 import { Leases } from './lending/leases.js'
@@ -186,8 +187,9 @@ export class Accounts {
   }
 
   /** Reads limits from the headers of an answer. */
-  async heard(provider: string, account: string, headers: { readonly [name: string]: string }): Promise<void> {
-    if (this.holds(provider, account)) await this.#readings.heard(await this.definition(provider), account, headers)
+  async heard(provider: string, account: string, headers: { readonly [name: string]: string }): Promise<LimitWindow[]> {
+    if (!this.holds(provider, account)) return []
+    return this.#readings.heard(await this.definition(provider), account, headers)
   }
 
   /** How the accounts of each provider stand together. */

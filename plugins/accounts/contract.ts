@@ -165,8 +165,10 @@ export interface AccountServices {
   'accounts.standing'(): { providers: ProviderStanding[] }
   /** Lists the credentials that are held. */
   'accounts.inventory'(): { credentials: HeldCredential[] }
-  /** Reads how full limits are from the headers of an ordinary answer. */
-  'limits.heard'(input: { provider: string; account: string; headers: { [name: string]: string } }): Ok
+  /** Reads how full limits are from the headers of an ordinary answer, and returns what they say. */
+  'limits.heard'(input: { provider: string; account: string; headers: { [name: string]: string } }): {
+    windows: LimitWindow[]
+  }
 }
 
 /** What happens to accounts. */

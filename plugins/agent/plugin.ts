@@ -85,6 +85,7 @@ import { endLeftTerminal } from './turn/environment/terminal.js'
 import { sweep } from './turn/recovery/recovery.js'
 import { ProgramsUnderWay } from './turn/environment/running-programs.js'
 import { SharedPrograms } from './turn/environment/shared-programs.js'
+import { TurnTiers } from './turn/tier/tiers.js'
 import type { Turn } from './turn/turn.js'
 
 const SWEEP_MS = 6 * 3_600_000
@@ -102,9 +103,7 @@ export const activate = async (host: Host): Promise<void> => {
   const conversations = new Conversations(store, log, changed)
   const helped = subagentUpdates(host, () => conversations.all)
   const queue = new Queue(journal, () => conversations.stored())
-  const transcripts = new Transcripts(journal)
-  const anchors = new Anchors(journal)
-  const peers = new Peers()
+  const [transcripts, anchors, peers] = [new Transcripts(journal), new Anchors(journal), new Peers()]
   const admit = budgetsOf(host, id => conversations.find(id)?.actsAs)
   const sessions = journalSessions(journal, entry => stored.masker.maskJson(entry))
   const toolServers = new ToolServers(log)
@@ -211,6 +210,7 @@ export const activate = async (host: Host): Promise<void> => {
     decisions,
     locks,
     rules,
+    tiers: new TurnTiers({ host, providers, settings }),
     land: turn => landing.land(turn),
     resumes,
     keep,

@@ -106,7 +106,11 @@ export const cli: CliTable<Api> = {
     land: {
       call: 'POST /agents/{id}/land',
       done: '{landed?landed:did not land} {id}',
-      lists: { conflicts: { rows: 'conflicts', columns: { repository: 'repo', paths: 'paths' } } },
+      lists: {
+        conflicts: { rows: 'conflicts', columns: { repository: 'repo', paths: 'paths' } },
+        'ignored by git': { rows: 'ignored', columns: { repository: 'repo', paths: 'paths' } },
+        'submodules now on': { rows: 'moved', columns: { repository: 'repo', commit: 'commit' } },
+      },
     },
     'land-many': {
       call: 'POST /agents/land',

@@ -88,10 +88,13 @@ export interface Agents {
    * Bring the work into the shared tree as uncommitted changes.
    *
    * Conflicts are an answer, not an error: a repository with a conflict is not written at all. Index and HEAD never
-   * change. Answers `landed: true` if nothing is outstanding. A parked turn does not block it; a writing one does
-   * unless `force`. `only` lands these paths and leaves the others outstanding; `choices` decide path by path. Mode
-   * `merge` writes conflict markers where only the main line changed; uncommitted changes in the way, and files that
-   * git cannot merge, are conflicts as in mode `check`. Mode `measure` writes nothing in the tree.
+   * change, with two exceptions. In a submodule in which the conversation committed or checked out a commit, its
+   * checkout moves to that commit, which git then shows as a change of the pointer (`moved`). A new file whose name
+   * git ignores is added to the index with the intent to add, so that git shows it (`ignored`). Answers `landed: true`
+   * if nothing is outstanding. A parked turn does not block it; a writing one does unless `force`. `only` lands these
+   * paths and leaves the others outstanding; `choices` decide path by path. Mode `merge` writes conflict markers where
+   * only the main line changed; uncommitted changes in the way, and files that git cannot merge, are conflicts as in
+   * mode `check`. Mode `measure` writes nothing in the tree.
    *
    * With `expect`, the tips of `GET /agents/{id}/diff`, exactly what that diff showed lands: other work, uncommitted
    * work on top of it and a repository that `expect` leaves out are 409, with the new `tips` and the paths that changed
@@ -99,8 +102,9 @@ export interface Agents {
    *
    * - 400: a path leads out of the repository or is named twice
    * - 404: no such conversation
-   * - 409: the agent is writing, the main checkout is in a merge or rebase, a submodule with work is not checked out, a
-   *   branch or file moved meanwhile, or the work is not what `expect` names; nothing was written there
+   * - 409: the agent is writing, the main checkout is in a merge or rebase, a submodule with work is not checked out or
+   *   has other commits or staged changes, a branch or file moved meanwhile, or the work is not what `expect` names;
+   *   nothing was written there
    * - 422: the conversation works in the shared tree, or a choice names a path that is not outstanding or cannot take
    *   this version
    * - 424: git failed, or the workspace cannot be written; the message says how

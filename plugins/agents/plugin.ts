@@ -23,6 +23,7 @@ import { RunNotes } from './work/run-notes.js'
 import { changesFor, withAccessView, reportsFor, seesFile, type ViewingHandlers } from './roster/access-view.js'
 import { BranchStatuses } from './work/branch-status.js'
 import { Syncing } from './landing/sync.js'
+import { submodulesAmong } from './landing/module-commit.js'
 import { sharedLock } from './landing/shared-lock.js'
 
 export const contract: Contract<Agents> = { ...agents, examples }
@@ -85,6 +86,7 @@ export const activate = async (host: Host): Promise<void> => {
     await notes.commit(await host.call('agent.conversation', { id }))
     const { conversation, branch, repos } = await work(id)
     const refused = new Set(conversation.conflicts?.map(({ repo }) => repo))
+    const submodules = await submodulesAmong(refs, repos)
     const shown: AgentChanges['repos'] = []
     const conflicts: LandConflict[] = []
     for (const checkout of repos) {
@@ -97,7 +99,10 @@ export const activate = async (host: Host): Promise<void> => {
       try {
         const { changes, conflict } = await scratchRepos.with(
           repository,
-          scratch => changesOf(scratch, repository, workspace, branch, refused.has(checkout.repo)),
+          scratch => {
+            const { repo } = checkout
+            return changesOf(scratch, repository, workspace, branch, refused.has(repo), submodules.has(repo))
+          },
           signal,
         )
         shown.push(changes)

@@ -120,11 +120,22 @@ export interface ConnectionNote {
   title: string
   text: string
 }
+/** A folder with skills, commands, agents, hooks and tool servers, of an extension or a plugin. */
+export interface AgentFolder {
+  /** The extension, or the connection. */
+  id: string
+  /** Its real path. */
+  dir: string
+  /** The path at which programs of a turn see it. */
+  seen: string
+}
 /** What the programs of a turn get of the connections; the variables have secret values: never shown, never stored. */
 export interface TurnVariables {
   variables: { [name: string]: string }
   files?: TurnFile[]
   notes?: ConnectionNote[]
+  /** Folders with skills, commands, agents and hooks for agent programs. */
+  agents?: AgentFolder[]
 }
 /** What another group stores as a capability. */
 export interface CapabilityGiven {
@@ -159,8 +170,13 @@ export interface CapabilityServices {
   'mcp.answer'(input: ElicitAnswer): Ok
   /** Ends the servers that were started for a conversation. */
   'mcp.release'(input: { conversationId: string }): Ok
-  /** Gives the variables of the connected command-line tools, and what ssh needs for the connected servers. */
+  /**
+   * Gives the variables of the connected command-line tools, what ssh needs for the connected servers, and the folders
+   * of plugins.
+   */
   'env.variables'(input: { conversationId: string; capabilities?: string[] }): TurnVariables
+  /** Lists the folders of the connected plugins, by the connections that a turn may use; left out: all. */
+  'capabilities.agentFolders'(input: { capabilities?: string[] }): { folders: AgentFolder[] }
 }
 
 /** A capability was connected or changed, or removed. */

@@ -1,7 +1,10 @@
 import { type Contract, type Host, refuse } from '../../sdk/index.js'
 import { agentKind, runtimeOf } from './agents/agent-kind.js'
+import { AgentPlugins } from './agent-plugins/plugin-kind.js'
 import { catalogFor } from './cards/catalog.js'
+import { cardedKind } from './cards/carded-kind.js'
 import { cliKind, variablesOfCli } from './cards/cli-kind.js'
+import { OfferedCards } from './cards/offered-cards.js'
 import { capabilities as calls, type CapabilitiesCalls } from './contract.js'
 import { examples } from './examples.js'
 import { Kinds } from './kinds/kinds.js'
@@ -21,22 +24,39 @@ import { serversForTurn } from './ssh/turn-servers.js'
 
 export const contract: Contract<CapabilitiesCalls> = { ...calls, examples }
 
+const AGENT_FIELDS = ['command', 'name', 'env', 'loginCommand']
+const MCP_FIELDS = [
+  ...['transport', 'url', 'auth', 'token', 'headers', 'clientId', 'clientSecret', 'scopes', 'command', 'args', 'env'],
+  ...['cwd', 'allowTools', 'denyTools', 'approve', 'timeoutMs'],
+]
+
 /** The kinds of which the programs of turns get something. */
 const GIVEN: ReadonlySet<string> = new Set(['cli', 'ssh'])
 
 /** Connects outside systems and agent programs, and serves them to turns. */
 export const activate = async (host: Host): Promise<void> => {
+  const cards = new OfferedCards(host)
   const tokens = new SignInTokens(host, new Vault(host))
   const mcp = servers(host, {
     tokens,
     entries: () => capabilities.entries,
     changed: (id, status) => capabilities.changed(id, status),
+    plugins: () => plugins,
+  })
+  const plugins: AgentPlugins = new AgentPlugins(host, {
+    entries: () => capabilities.entries,
+    sessions: mcp.sessions,
+    servers: mcp.kind,
   })
   await sweepAttempts(host.place.folder)
   const doors = new SshDoors(host, () => capabilities.entries)
-  const own: KindHandler[] = [agentKind(host.place), mcp.kind, cliKind(), sshKind(host, doors)]
+  const own: KindHandler[] = [
+    cardedKind(agentKind(host.place), cards, AGENT_FIELDS),
+    cardedKind(mcp.kind, cards, MCP_FIELDS),
+    ...[cliKind(cards), sshKind(host, doors), plugins],
+  ]
   const kinds = new Kinds(host, own)
-  const capabilities: Capabilities = new Capabilities(host, kinds)
+  const capabilities: Capabilities = new Capabilities(host, kinds, cards)
   const logins = loginCalls(host, {
     entries: () => capabilities.entries,
     vault: () => capabilities.vault,
@@ -53,7 +73,10 @@ export const activate = async (host: Host): Promise<void> => {
       config,
     })),
   )
-  host.boot('Connections', () => capabilities.recover())
+  host.boot('Connections', async () => {
+    await capabilities.recover()
+    await plugins.sweep()
+  })
 
   host.contribute('system.manifestProblems', async () => [
     {
@@ -83,8 +106,10 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /capabilities/{id}/rename': ({ id, to }, context) => capabilities.rename(id, to, context),
     'POST /capabilities/{id}/secret': (given, context) => capabilities.setSecret(given, context),
     'GET /capabilities/{id}/status': ({ id }) => capabilities.status(id),
-    'GET /capabilities/catalog': async (_, { caller }) =>
-      catalogFor(caller, await capabilities.entries.all(), await kinds.all()),
+    'GET /capabilities/catalog': async (_, { caller }) => {
+      await cards.refresh()
+      return catalogFor(caller, await capabilities.entries.all(), cards, await kinds.all())
+    },
     'capabilities.records': async ({ kind }) => ({ capabilities: await capabilities.records(kind) }),
     'capabilities.entry': ({ id, kind }) => capabilities.opened(id, kind),
     'capabilities.put': given => capabilities.put(given),
@@ -103,10 +128,17 @@ export const activate = async (host: Host): Promise<void> => {
         const { entry, problem } = await capabilities.entries.open(found)
         if (problem) continue
         if (found.kind === 'ssh') reached.push(entry)
-        else Object.assign(variables, variablesOfCli(entry))
+        else Object.assign(variables, variablesOfCli(entry, cards.cli(entry.config.provider)))
       }
-      const { variables: more, ...others } = await serversForTurn(host, doors, reached)
-      return { variables: { ...variables, ...more }, ...others }
+      const { variables: more, files = [], ...others } = await serversForTurn(host, doors, reached)
+      const agents = await plugins.folders(wanted)
+      const shown = agents.filter(({ dir, seen }) => dir !== seen).map(({ dir, seen }) => ({ from: dir, to: seen }))
+      return {
+        ...{ variables: { ...variables, ...more }, ...others },
+        ...(files.length + shown.length > 0 && { files: [...files, ...shown] }),
+        ...(agents.length > 0 && { agents }),
+      }
     },
+    'capabilities.agentFolders': async ({ capabilities: wanted }) => ({ folders: await plugins.folders(wanted) }),
   })
 }

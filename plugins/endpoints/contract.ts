@@ -59,6 +59,8 @@ export interface EndpointChoice {
   ready: boolean
   reason?: string
   prices?: ModelPrices
+  /** Its protocol can ask for faster answers. */
+  fast?: boolean
 }
 
 type Dollars = number & tags.Minimum<0>

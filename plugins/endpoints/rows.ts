@@ -81,6 +81,7 @@ export const serverChoice = (entry: ServerEntry, known: KnownServer): EndpointCh
     models: rowsOf(known),
     default: firstOf(known.models),
     ready: reason === undefined,
+    ...(entry.protocol !== 'ollama' && { fast: true }),
     ...(reason !== undefined && { reason }),
     ...(entry.prices && { prices: structuredClone(entry.prices) }),
   }

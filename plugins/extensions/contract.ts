@@ -3,7 +3,7 @@ import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { BackendServices } from './backend/contract.js'
 import type { ConnectionCalls } from './connections/contract.js'
 import type { DevCalls } from './dev/contract.js'
-import type { InstallCalls } from './install/contract.js'
+import type { ConnectedExtensionCalls, InstallCalls } from './install/contract.js'
 import type { ListenerServices } from './listeners/contract.js'
 import type { ListingCalls } from './listing/contract.js'
 import type { MarketplaceCalls } from './marketplace/contract.js'
@@ -25,6 +25,7 @@ export type * from './turns/contract.js'
 export interface ExtensionsCalls
   extends
     BackendServices,
+    ConnectedExtensionCalls,
     ConnectionCalls,
     DevCalls,
     ExtensionTurnCalls,

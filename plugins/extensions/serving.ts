@@ -6,6 +6,7 @@ import { extensionsContract } from './contract.js'
 import { devCalls } from './dev/calls.js'
 import { DevRuns } from './dev/dev-runs.js'
 import { installParts } from './install/calls.js'
+import { EXTENSION_KIND } from './install/connected.js'
 import { listingCalls } from './listing/calls.js'
 import { listenerHandlers } from './listeners/calls.js'
 import { Listeners } from './listeners/listeners.js'
@@ -27,6 +28,7 @@ export const serveExtensions = async (host: Host): Promise<void> => {
     routes: () => all.routes,
   })
   host.contribute('system.processes', () => processes.owned)
+  host.contribute('capabilities.kinds', () => [EXTENSION_KIND])
   const background = backgroundPrograms(all, processes)
   const running = () => [...all.catalog.loaded.values()].filter(({ id }) => all.refused(id) === undefined)
   const listeners = new Listeners({ host, running })

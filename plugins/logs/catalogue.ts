@@ -99,4 +99,10 @@ export class Catalogue {
 }
 
 const kindOf = ([first = '', ...rest]: readonly string[]): LogKind | undefined =>
-  rest.length > 0 ? FOLDERS[first] : /^daemon\.log(\.\d)?$/.test(first) ? 'daemon' : undefined
+  rest.length > 0
+    ? Object.hasOwn(FOLDERS, first)
+      ? FOLDERS[first]
+      : undefined
+    : /^daemon\.log(\.\d)?$/.test(first)
+      ? 'daemon'
+      : undefined

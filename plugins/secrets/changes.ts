@@ -1,4 +1,5 @@
 import { Refusal, refuse } from '../../sdk/index.js'
+import { VAULTED } from '../../sdk/vaulted.js'
 import type { Input } from '../../sdk/contract.js'
 import type { SecretsCalls, SkippedSecret } from './contract.js'
 import { EnvTextError, readEnvText } from './env/env-text.js'
@@ -59,7 +60,8 @@ export const stillLate = ({ replaced }: VaultContent, now: number): ReplacedSecr
 
 /** What `POST /secrets` makes of what is stored. */
 export const set = (content: VaultContent, given: Input<SecretsCalls, 'POST /secrets'>, now: number): VaultContent => {
-  const { key, value, hosts, personas } = given
+  const { key, hosts, personas } = given
+  const value = given.value === VAULTED ? undefined : given.value
   const before = content.secrets.find(({ name }) => name === key)
   if (!before && value === undefined)
     refuse('not-found', `value: expected one, since no ${key} is stored whose binding could change`)

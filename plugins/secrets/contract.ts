@@ -156,7 +156,7 @@ export interface SkippedSecret {
 }
 
 /** Where a value goes when it leaves: into a command, a program text, a browser, or to a git server. */
-export type SecretLane = 'shell' | 'code' | 'browser' | 'git'
+export type SecretLane = 'shell' | 'code' | 'browser'
 
 /** Who uses a secret, for the record and for what they may use. */
 export interface SecretUser {
@@ -226,23 +226,23 @@ export interface SecretsCalls extends SecretServices, CiCalls {
   /**
    * Store or replace one value; it is durable before the answer, and used and masked from then on.
    *
-   * `value` left out changes only the binding of a key that is stored. `hosts` or `personas` left out stay as they are,
-   * `[]` removes the binding. A value with `hosts` enters no turn: a command gets a placeholder, and the proxy of the
-   * conversation's network puts the value into headers, and into JSON, form and text bodies of at most 1 MiB, of
-   * requests to these hosts, over TLS or to hosts that `networkAllow` names.
+   * `__vaulted__` as the value keeps the one that is stored, and only the binding changes. `hosts` or `personas` left
+   * out stay as they are, `[]` removes the binding. A value with `hosts` enters no turn: a command gets a placeholder,
+   * and the proxy of the conversation's network puts the value into headers, and into JSON, form and text bodies of at
+   * most 1 MiB, of requests to these hosts, over TLS or to hosts that `networkAllow` names.
    *
    * Several lines are allowed. The replaced value stays masked for 24 hours. The first value makes an encrypted store,
    * unlocked by a key file of this machine, where nobody chose a place with `POST /secrets/store`.
    *
    * - 400: a bad key or host, an empty value, or one with a NUL character
-   * - 404: no value given, and no such key
+   * - 404: `__vaulted__`, and no such key
    * - 409: no store can be made, since the data folder cannot be written to, or 1000 keys are stored
    * - 413: the value has more than 64 KiB
    * - 503: the store is locked
    */
   'POST /secrets'(input: {
     key: SecretKey
-    value?: Hidden
+    value: Hidden
     hosts?: SecretHost[] & tags.MaxItems<50>
     personas?: (string & tags.MinLength<1> & tags.MaxLength<100>)[] & tags.MaxItems<50>
   }): StoredAnswer

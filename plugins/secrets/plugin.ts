@@ -143,7 +143,7 @@ export const activate = async (host: Host): Promise<void> => {
 
   await host.serve(secrets, {
     'POST /secrets': async (given, context) => {
-      if (given.value !== undefined) checkValue(given.value)
+      checkValue(given.value)
       const answer = await kept(content => set(content, given, Date.now()), context)
       await told('set', context, { key: given.key })
       return answer

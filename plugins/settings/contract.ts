@@ -125,6 +125,16 @@ export interface Settings {
   agentRunModels: ModelKey[] & tags.MaxItems<10>
   /** The effort of these conversations; empty: the model's usual one. */
   agentRunEffort: string & tags.MaxLength<40>
+  /**
+   * Whether easy turns run on a cheaper model of their provider, from the next turn on. `shadow`, unless set: turns are
+   * judged and recorded, and run on the chosen model; `on`: an easy turn runs on the first of `autoFastModels` that can
+   * be used; `off`: no turn is judged. A turn whose provider has no model in `autoFastModels` is not judged either.
+   */
+  autoTier: 'off' | 'shadow' | 'on'
+  /** How readily a turn counts as easy: its difficulty is below 0.2, 0.35 or 0.5; `balanced` unless set. */
+  autoTierEagerness: 'cautious' | 'balanced' | 'eager'
+  /** The cheaper models for easy turns, tried in order: `<provider>:<model>`, none unless set. */
+  autoFastModels: ModelKey[] & tags.MaxItems<10>
   /** Rules for the end of turns, pushes and landings, in their order; none unless set. */
   rules: RuleList
   /** Days without activity until a finished conversation is archived, 3 unless set; 0: never. */

@@ -54,7 +54,7 @@ export interface TurnSkill {
   name: string
   description: string
   origin: SkillOrigin
-  /** Its folder from the workspace root, or the path at which programs see that of an extension, when it has one. */
+  /** Its folder from the workspace root, or the path at which programs see that of an extension or plugin. */
   folder?: string
 }
 /** Whose skills: those of the sandbox, and of the persona that the turn wears. */
@@ -62,6 +62,8 @@ export interface SkillsAsked {
   persona?: string
   /** The extensions that the persona allows; left out: all. */
   extensions?: string[]
+  /** The connections that the persona allows; left out: all. */
+  capabilities?: string[]
   /** The folders that the turn is limited to; left out: the whole workspace. */
   folders?: { path: string; access: 'read' | 'work' }[]
 }
@@ -110,7 +112,7 @@ export interface ImportedSkills {
 
 export interface SkillsCalls {
   /**
-   * List every skill: own ones first, then built-in, those of personas and extensions, and loose folders, by name.
+   * List every skill by name: own ones, then built-in, those of personas, extensions and plugins, and loose folders.
    *
    * It is read from the disk: a turn would get exactly the enabled ones. A folder without a readable `SKILL.md` is no
    * skill. People limited to areas see no loose folder that they do not reach.

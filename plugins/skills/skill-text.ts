@@ -23,9 +23,9 @@ const described = (front: string): string => {
   }
 }
 
-/** A `SKILL.md` that every loader can read: a JSON text is a YAML one. */
+/** A `SKILL.md` that every loader can read, with the body as it is: a JSON text is a YAML one. */
 export const composeSkill = (name: string, description: string, body: string): string =>
-  `---\nname: ${name}\ndescription: ${JSON.stringify(description)}\n---\n\n${body}${body.endsWith('\n') ? '' : '\n'}`
+  `---\nname: ${name}\ndescription: ${JSON.stringify(description)}\n---\n\n${body}`
 
 /** About how many tokens a text is for a model. */
 export const tokensIn = (text: string): number => Math.ceil(text.length / 4)

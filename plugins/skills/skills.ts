@@ -4,7 +4,7 @@ import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { segmentsOf } from '../../sdk/node/files/paths.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { KitSkillFolder } from '../personas/contract.js'
-import type { AgentFolder } from '../extensions/contract.js'
+import type { AgentFolder } from '../capabilities/contract.js'
 import { BUILTIN } from './builtin.js'
 import type {
   ImportedSkills,
@@ -44,11 +44,11 @@ export class Skills {
   }
 
   async list(context: Context): Promise<SkillSummary[]> {
-    const [own, loaded, kits, extensions, seen] = await Promise.all([
+    const [own, loaded, kits, broughtNow, seen] = await Promise.all([
       this.#own.all(),
       this.#loaded.packs.all(),
       this.#kits(context),
-      this.#ofExtensions(),
+      this.#brought({}),
       accessViewFor(this.#host, context.caller),
     ])
     const isOn = (name: string): boolean => loaded.has(name)
@@ -65,9 +65,9 @@ export class Skills {
       ...{ id: `persona:${persona}:${name}`, name, description, origin: 'persona' as const, owner: label },
       ...{ ...fixed, enabled: true, tokens: tokensIn(body), files: 0 },
     }))
-    const brought = extensions.map(async ({ id, extension, name, text, packs, isShadowed }) => ({
+    const brought = broughtNow.map(async ({ id, origin, owner, name, text, packs, isShadowed }) => ({
       ...summaryOf(name, text, (await packs.files(name)).length),
-      ...{ id, origin: 'extension' as const, owner: extension, ...fixed, enabled: !isShadowed && !isOn(name) },
+      ...{ id, origin, owner, ...fixed, enabled: !isShadowed && !isOn(name) },
     }))
     const loose = [...loaded].filter(([name]) => !own.has(name) && !Object.hasOwn(BUILTIN, name))
     const dropped = loose.map(async ([name, text]) =>
@@ -97,8 +97,8 @@ export class Skills {
       const kit = (await this.#kits(context)).find(each => `persona:${each.persona}:${each.name}` === id)
       return { id, name, description, body: kit?.body ?? '', files: [] }
     }
-    if (origin === 'extension') {
-      const brought = (await this.#ofExtensions()).find(each => each.id === id) ?? noSkill(id)
+    if (origin === 'extension' || origin === 'plugin') {
+      const brought = (await this.#brought({})).find(each => each.id === id) ?? noSkill(id)
       const { body } = parseSkill(brought.text)
       return { id, name, description, body, files: plain(await brought.packs.files(name)) }
     }
@@ -140,9 +140,10 @@ export class Skills {
         const kit = (await this.#kits(context)).find(each => each.name === name)
         if (kit)
           refuse('conflict', `${name} belongs to persona ${kit.persona}: POST /personas/${kit.persona}/skills/remove`)
-        const brought = (await this.#ofExtensions()).find(each => each.name === name)
-        if (brought)
-          refuse('conflict', `${name} belongs to the extension ${brought.extension}: switch that off, or remove it`)
+        const brought = (await this.#brought({})).find(each => each.name === name)
+        if (brought?.origin === 'extension')
+          refuse('conflict', `${name} belongs to the extension ${brought.owner}: switch that off, or remove it`)
+        if (brought) refuse('conflict', `${name} belongs to the plugin ${brought.owner}: disconnect that`)
         noSkill(name)
       }
     })
@@ -240,13 +241,13 @@ export class Skills {
 
   /**
    * The skills of a turn: the kit of its persona first, enabled ones and loose folders that it reaches, then those of
-   * extensions.
+   * extensions and plugins.
    */
-  async forTurn({ persona, extensions, folders }: SkillsAsked): Promise<TurnSkill[]> {
+  async forTurn({ persona, folders, ...allowed }: SkillsAsked): Promise<TurnSkill[]> {
     const [own, loaded, brought] = await Promise.all([
       this.#own.all(),
       this.#loaded.packs.all(),
-      this.#ofExtensions(extensions),
+      this.#brought(allowed),
     ])
     const kit = (persona === undefined ? [] : await this.#kitsOf(persona)).map(({ name, description }) => ({
       ...{ name, description, origin: 'persona' as const },
@@ -259,12 +260,12 @@ export class Skills {
       const folder = this.#loaded.packs.folder(name)
       return leads(folders, folder) ? [{ ...described(name, text), origin: 'dropped', folder }] : []
     })
-    const ofExtensions = brought.map(({ name, text, folder }) => ({
+    const broughtNow = brought.map(({ name, text, folder, origin }) => ({
       ...described(name, text),
-      ...{ origin: 'extension' as const, folder },
+      ...{ origin, folder },
     }))
     return [
-      ...new Map([...ofExtensions.toReversed(), ...loadedNow, ...kit].map(skill => [skill.name, skill])).values(),
+      ...new Map([...broughtNow.toReversed(), ...loadedNow, ...kit].map(skill => [skill.name, skill])).values(),
     ].sort(byName)
   }
 
@@ -289,9 +290,9 @@ export class Skills {
     return { text: body, files: plain((await packs?.files(name)) ?? []) }
   }
 
-  async #packsOf({ origin, name }: TurnSkill, { persona, extensions }: SkillsAsked): Promise<Packs | undefined> {
-    if (origin === 'extension')
-      return (await this.#ofExtensions(extensions)).find(each => each.name === name && !each.isShadowed)?.packs
+  async #packsOf({ origin, name }: TurnSkill, { persona, ...allowed }: SkillsAsked): Promise<Packs | undefined> {
+    if (origin === 'extension' || origin === 'plugin')
+      return (await this.#brought(allowed)).find(each => each.name === name && !each.isShadowed)?.packs
     if (origin === 'persona')
       return new Packs(this.#host.place.workspace, '.sandbox', 'config', 'personas', persona!, 'skills')
     if (origin === 'own') return this.#own
@@ -337,14 +338,24 @@ export class Skills {
     return all.filter(({ persona }) => personas.some(({ id }) => id === persona))
   }
 
-  /** The skills in the agent folders of extensions; one whose name another one has before it is shadowed. */
-  async #ofExtensions(extensions?: readonly string[]): Promise<BroughtSkill[]> {
-    if (!(await this.#host.serves('extensions.agentFolders'))) return []
-    const { folders } = await this.#host.call('extensions.agentFolders', {
-      ...(extensions && { extensions: [...extensions] }),
-    })
-    const all = (await Promise.all(folders.map(skillsIn))).flat()
+  /** The skills of plugins, and in the agent folders of extensions; one whose name another one has is shadowed. */
+  async #brought(allowed: Allowed): Promise<BroughtSkill[]> {
+    const [plugins, extended] = await Promise.all([this.#ofPlugins(allowed), this.#ofExtensions(allowed)])
+    const all = [
+      ...(await Promise.all(plugins.map(folder => skillsIn(folder, 'plugin')))),
+      ...(await Promise.all(extended.map(folder => skillsIn(folder, 'extension')))),
+    ].flat()
     return all.map((skill, at) => ({ ...skill, isShadowed: all.findIndex(({ name }) => name === skill.name) < at }))
+  }
+
+  async #ofPlugins({ capabilities }: Allowed): Promise<readonly AgentFolder[]> {
+    if (!(await this.#host.serves('capabilities.agentFolders'))) return []
+    return (await this.#host.call('capabilities.agentFolders', { ...(capabilities && { capabilities }) })).folders
+  }
+
+  async #ofExtensions({ extensions }: Allowed): Promise<readonly AgentFolder[]> {
+    if (!(await this.#host.serves('extensions.agentFolders'))) return []
+    return (await this.#host.call('extensions.agentFolders', { ...(extensions && { extensions }) })).folders
   }
 
   async #kitsOf(persona: string | undefined): Promise<KitSkillFolder[]> {
@@ -353,10 +364,14 @@ export class Skills {
   }
 }
 
-/** A skill that an extension brings. */
+/** The extensions and the connections that a persona allows. */
+type Allowed = Pick<SkillsAsked, 'extensions' | 'capabilities'>
+
+/** A skill that an extension or a plugin brings. */
 interface BroughtSkill {
   readonly id: string
-  readonly extension: string
+  readonly origin: 'extension' | 'plugin'
+  readonly owner: string
   readonly name: string
   readonly text: string
   readonly packs: Packs
@@ -365,10 +380,13 @@ interface BroughtSkill {
   readonly isShadowed: boolean
 }
 
-const skillsIn = async ({ id, dir, seen }: AgentFolder): Promise<Omit<BroughtSkill, 'isShadowed'>[]> => {
+const skillsIn = async (
+  { id, dir, seen }: AgentFolder,
+  origin: BroughtSkill['origin'],
+): Promise<Omit<BroughtSkill, 'isShadowed'>[]> => {
   const packs = new Packs(dir, 'skills')
   return [...(await packs.all())].sort().map(([name, text]) => ({
-    ...{ id: `extension:${id}:${name}`, extension: id, name, text, packs },
+    ...{ id: `${origin}:${id}:${name}`, origin, owner: id, name, text, packs },
     folder: `${seen}/skills/${name}`,
   }))
 }

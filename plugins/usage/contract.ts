@@ -45,6 +45,18 @@ export interface UsageTurn {
   searchCalls?: Count
   /** Searches before the first change, of the first turn of a conversation. */
   openingSearches?: Count
+  /** How hard the turn was judged, from 0 to 1; left out: it was not judged. */
+  tierScore?: number & tags.Minimum<0> & tags.Maximum<1>
+  /** The signs it was judged by. */
+  tierRules?: string[]
+  /** It was judged easy. */
+  tierFast?: boolean
+  /** It began on a fast model. */
+  tierRouted?: boolean
+  /** It was moved from the fast model to the chosen one. */
+  tierEscalated?: boolean
+  /** It was easy, and no fast model could be used. */
+  tierDenied?: boolean
 }
 /** A turn, or a step of one, that is about to cost something. */
 export interface AdmissionAsked {
@@ -186,6 +198,16 @@ export interface ArmSums {
   sum: number
   squares: number
 }
+/** Judged turns with the same outcome, and what they cost together. */
+export interface JudgedTurns {
+  alike: Sum
+  costUsd: number
+  tierScore: number
+  tierFast: boolean
+  tierRouted: boolean
+  tierEscalated: boolean
+  tierDenied: boolean
+}
 /** Both arms of an experiment. */
 export interface MetricArms {
   on: ArmSums
@@ -211,6 +233,8 @@ export interface UsageServices {
    * the others conversations, each with its sum over these days.
    */
   'usage.arms'(input: { metric: MeasuredMetric; cohort: string; from?: string; to?: string }): MetricArms
+  /** Sums the turns that were judged easy or not on some days in UTC, both included, by what came of it. */
+  'usage.judged'(input: { from?: string; to?: string }): { turns: JudgedTurns[] }
   /** Sums what an account has used; without an account, what was used without one. */
   'usage.totals'(input: { provider: string; account?: string }): AccountTotals
 }

@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import type { ArmSums, BudgetScope, MeasuredMetric, MetricArms } from './contract.js'
+import type { ArmSums, BudgetScope, JudgedTurns, MeasuredMetric, MetricArms } from './contract.js'
 import { writeFailure } from '../../sdk/node/files/disk.js'
 import { inTransaction } from '../../sdk/node/files/transaction.js'
-import { nanosOf, type LedgerLine } from './line.js'
+import { nanosOf, usdOf, type LedgerLine } from './line.js'
 
 /** How far the index has come: everything before this journal, and so many lines of it. */
 export interface LedgerMark {
@@ -80,6 +80,11 @@ const SCHEMA = `
     units integer not null, sum real not null, squares real not null,
     primary key (metric, cohort, arm, unit, day)
   ) without rowid;
+  create table judged (
+    day text not null, fast integer not null, routed integer not null, escalated integer not null,
+    denied integer not null, turns integer not null, nanos integer not null,
+    primary key (day, fast, routed, escalated, denied)
+  ) without rowid;
   pragma user_version = ${VERSION};
 `
 
@@ -126,6 +131,8 @@ export class UsageIndex {
         if (run !== undefined) remember.run(run, part, rootOf(run), nanosOf(costUsd), mark.journal)
       const measure = db.prepare(ADD_MEASURED)
       for (const row of lines.flatMap(measuredRows)) measure.run(...row)
+      const judge = db.prepare(ADD_JUDGED)
+      for (const line of lines) if (line.tierScore !== undefined) judge.run(...judgedRow(line))
       db.prepare('delete from runs where journal <= ?').run(mark.journal - REMEMBERED)
       db.prepare('update mark set journal = ?, lines = ?').run(mark.journal, mark.lines)
     })
@@ -184,6 +191,17 @@ export class UsageIndex {
     return { on: armOf(1), off: armOf(0) }
   }
 
+  /** The judged turns of some days, by what came of it. */
+  judged(from: string, to: string): JudgedTurns[] {
+    return this.#db
+      .prepare(JUDGED)
+      .all(from, to)
+      .map(({ fast, routed, escalated, denied, turns, nanos }) => ({
+        ...{ alike: Number(turns), costUsd: usdOf(Number(nanos)), tierScore: fast === 1 ? 0 : 1 },
+        ...{ tierFast: fast === 1, tierRouted: routed === 1, tierEscalated: escalated === 1, tierDenied: denied === 1 },
+      }))
+  }
+
   /** The first day and the last one that have lines. */
   get span(): { readonly first: string; readonly last: string } | undefined {
     const { first, last } = this.#db.prepare(SPAN).get() ?? {}
@@ -238,6 +256,19 @@ const ARMS = `
     from arms where metric = ? and cohort = ? and day >= ? and day <= ? group by arm, unit
   ) group by arm
 `
+
+const ADD_JUDGED =
+  'insert into judged values (?, ?, ?, ?, ?, 1, ?) on conflict do update set '
+  + 'turns = turns + 1, nanos = nanos + excluded.nanos'
+const JUDGED =
+  'select fast, routed, escalated, denied, sum(turns) turns, sum(nanos) nanos from judged '
+  + 'where day >= ? and day <= ? group by fast, routed, escalated, denied'
+
+const judgedRow = ({ day, tierFast, tierRouted, tierEscalated, tierDenied, costUsd }: LedgerLine): SQLInputValue[] => [
+  day,
+  ...[tierFast, tierRouted, tierEscalated, tierDenied].map(one => (one ? 1 : 0)),
+  nanosOf(costUsd),
+]
 
 /** What a line adds to the arms of experiments. */
 const measuredRows = (line: LedgerLine): SQLInputValue[][] => {

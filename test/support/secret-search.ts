@@ -3,6 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, sep } from 'node:path'
 import { gunzipSync, inflateSync } from 'node:zlib'
 import type { Calls } from '../../kernel/calls.js'
+import { VAULTED } from '../../sdk/vaulted.js'
 import { openVault, readVault } from '../../plugins/secrets/vault/vault.js'
 
 /** Shorter values are not masked, since they would match everywhere. */
@@ -78,7 +79,8 @@ export const watchCalls = (calls: Calls, place: { data: string; workspace: strin
   outputs.push(() => logged.join('\n'))
   const answer = calls.answer.bind(calls)
   const note = (values: unknown[]) => {
-    for (const value of values) if (typeof value === 'string' && value.length >= LEAST) given.add(value)
+    for (const value of values)
+      if (typeof value === 'string' && value.length >= LEAST && value !== VAULTED) given.add(value)
     if (given.size > 0) watchArguments(process.pid, args)
   }
   calls.answer = async (call, input, context, by) => {

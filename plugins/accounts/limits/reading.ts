@@ -32,14 +32,18 @@ const numberOf = (value: unknown): number | undefined => {
 /** Numbers below this are seconds from now, below the next seconds since the epoch, others milliseconds. */
 const FAR_S = 100_000_000
 const FAR_MS = 100_000_000_000
+/** The last moment that a date can be. */
+const LAST_MS = 8_640_000_000_000_000
 
 /** A moment as providers write it: a date, seconds from now, or seconds or milliseconds since the epoch. */
 export const readMoment = (value: unknown, now: number): number | undefined => {
   const count = numberOf(value)
-  if (count !== undefined && count >= 0)
-    return Math.round(count < FAR_S ? now + count * 1000 : count < FAR_MS ? count * 1000 : count)
   const date = typeof value === 'string' ? Date.parse(value) : NaN
-  return Number.isFinite(date) ? date : undefined
+  const at =
+    count !== undefined && count >= 0
+      ? Math.round(count < FAR_S ? now + count * 1000 : count < FAR_MS ? count * 1000 : count)
+      : date
+  return at >= 0 && at <= LAST_MS ? at : undefined
 }
 
 /** The windows that count for a model, without those that opened again. */

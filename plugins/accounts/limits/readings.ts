@@ -28,6 +28,7 @@ export interface MeasuredAccount {
 const KEY = 'limits/'
 const AT_ONCE = 4
 const LEFT_ALONE_MS = 60_000
+const LONGEST_ALONE_MS = 3_600_000
 const STALE_MS = 60_000
 const DUE_MS = 300_000
 
@@ -54,10 +55,15 @@ export class LimitReadings {
   }
 
   /** Reads what the headers of an ordinary answer say. */
-  async heard(definition: ProviderDefinition, account: string, headers: { readonly [name: string]: string }) {
-    if (definition.limits?.from !== 'headers') return
+  async heard(
+    definition: ProviderDefinition,
+    account: string,
+    headers: { readonly [name: string]: string },
+  ): Promise<LimitWindow[]> {
+    if (definition.limits?.from !== 'headers') return []
     const windows = readWindows(definition.limits, headers, Date.now())
     if (windows.length > 0) await this.#keep(definition.id, account, windows)
+    return windows
   }
 
   async forget(account: string): Promise<void> {
@@ -105,7 +111,7 @@ export class LimitReadings {
     const headers = await this.#deps.headers(provider, id)
     const answer = await this.#deps.ask({ url: limits.url ?? baseUrl, headers })
     const wait = readMoment(answer.headers['retry-after'], Date.now())
-    if (wait !== undefined) this.#notBefore.set(id, wait)
+    if (wait !== undefined) this.#notBefore.set(id, Math.min(wait, Date.now() + LONGEST_ALONE_MS))
     if (answer.status === 200) await this.#keep(provider, id, readWindows(limits, answer.value, Date.now()))
   }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { refuse } from '../../../sdk/index.js'
+import { asData } from '../../../sdk/node/access/redact.js'
 import type { ProviderDefinition } from '../../providers/contract.js'
 import { fieldAt, answerText, providerWords, type AskProvider, type WireAnswer } from '../provider-wire.js'
 import type { AccountCredential } from '../stored-accounts.js'
@@ -33,6 +34,10 @@ const REVOKE_MS = 5000
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code'
 /** RFC 8628, section 3.2. */
 const DEFAULT_INTERVAL_S = 5
+/** A provider that asks to be asked without a pause is asked once a second. */
+const SHORTEST_INTERVAL_S = 1
+/** Beyond this a credential is renewed once a century. */
+const LONGEST_S = 100 * 365 * 24 * 3600
 const MOST_TEXT = 200
 
 /** The page where a person signs in, with the challenge of a verifier (RFC 7636). */
@@ -93,7 +98,7 @@ export class OAuth {
       url: page,
       code,
       deviceCode,
-      intervalMs: (numberAt(value, 'interval') ?? DEFAULT_INTERVAL_S) * 1000,
+      intervalMs: Math.max(numberAt(value, 'interval') ?? DEFAULT_INTERVAL_S, SHORTEST_INTERVAL_S) * 1000,
       lastsMs: (numberAt(value, 'expires_in') ?? Infinity) * 1000,
     }
   }
@@ -140,7 +145,7 @@ export class OAuth {
       },
       ...(email !== undefined && { email }),
       ...(organization !== undefined && { organization }),
-      ...(scope !== undefined && { scope: scope.slice(0, MOST_TEXT) }),
+      ...(scope !== undefined && { scope: asData(scope, MOST_TEXT) }),
     }
   }
 }
@@ -149,8 +154,9 @@ const refusalOf = (answer: WireAnswer, secrets: readonly string[]): OAuthRefusal
   new OAuthRefusal(answerText(answer.value, 'error') ?? `status_${answer.status}`, providerWords(answer, secrets))
 
 const numberAt = (value: unknown, path: string): number | undefined => {
-  const found = Number(fieldAt(value, path) ?? NaN)
-  return Number.isFinite(found) && found >= 0 ? found : undefined
+  const given = fieldAt(value, path)
+  const found = typeof given === 'number' || typeof given === 'string' ? Number(given) : NaN
+  return Number.isFinite(found) && found >= 0 ? Math.min(found, LONGEST_S) : undefined
 }
 
 /** Who signed in, by a path into the answer; one that begins with `id_token` goes on in the claims of that token. */
@@ -159,7 +165,7 @@ const named = (answer: unknown, path: string | undefined): string | undefined =>
   const inToken = /^id_token\.(.+)$/.exec(path)?.[1]
   const found =
     inToken === undefined ? answerText(answer, path) : answerText(claimsOf(answerText(answer, 'id_token')), inToken)
-  return found?.slice(0, MOST_TEXT)
+  return found && asData(found, MOST_TEXT)
 }
 
 /** The claims of a token that came from the provider itself over a checked connection, so its signature is not. */

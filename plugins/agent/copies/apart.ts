@@ -33,12 +33,21 @@ export const pointedFolders = async (tree: Tree, gitdir: string): Promise<string
   return [...new Set(paths)].filter(path => !tree.foreign.some(each => contains(each, path)))
 }
 
+/** A submodule of which a branch has moved the pointer, and the commit that it points to now. */
+export interface MovedPointer {
+  readonly path: string
+  readonly to: string
+}
+
 /** The submodules of which a branch has moved the pointers since it began. */
-export const movedPointers = async (tree: Tree, gitdir: string, base: string, tip: string): Promise<string[]> => {
+export const movedPointers = async (tree: Tree, gitdir: string, base: string, tip: string): Promise<MovedPointer[]> => {
   if (base === tip || !(await mayPoint(gitdir).catch(() => true))) return []
-  const args = ['diff-tree', '-r', '-z', '--no-renames', '--ignore-submodules=none', base, tip]
+  const args = ['diff-tree', '-r', '-z', '--no-renames', '--no-abbrev', '--ignore-submodules=none', base, tip]
   const fields = (await inTree(tree, args, { ok: [0, 128] })).text.split('\0')
-  return fields.flatMap((field, at) => (/^:160000 160000 /.test(field) ? [fields[at + 1] ?? ''] : []))
+  return fields.flatMap((field, at) => {
+    const to = /^:160000 160000 \S+ (\S+) /.exec(field)?.[1]
+    return to === undefined ? [] : [{ path: fields[at + 1] ?? '', to }]
+  })
 }
 
 /** Whether a tree has a pointer to another repository at a path. */

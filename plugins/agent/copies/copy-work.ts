@@ -6,13 +6,13 @@ import { writeAtomic } from '../../../sdk/node/files/files.js'
 import { git, GitFailure } from '../../../sdk/node/programs/git.js'
 import { tooLarge } from '../../../sdk/node/files/large-files.js'
 import type { CheckoutSync, CopyRepo, LargeFile } from '../contract.js'
-import { movedPointers, pointedFolders } from './apart.js'
+import { movedPointers, pointedFolders, type MovedPointer } from './apart.js'
 import type { Branches } from './branches.js'
 import { branchIn, keeping, type CopyRecord, type CopyStore } from './copy-store.js'
 import { isEarlierCopy, renewEarlierCopy } from './earlier.js'
 import { clearOwn, followRefs, ownTip } from './gitdir.js'
 import { branchTip } from './refs.js'
-import { type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
+import { pathOf, type MainRepository } from '../../../sdk/node/repositories/main-repository.js'
 import { exists, isWhole, workBegins, type TreeEntry } from './repositories.js'
 import type { RepositoryScan } from '../../../sdk/node/repositories/repository-scan.js'
 import { checkpointOf, type SyncedCopy, type Tip } from './states.js'
@@ -111,22 +111,27 @@ export class CopyWork {
   async commitRest(id: string, repos: readonly CopyRepo[], message: string = MESSAGE): Promise<Tip[]> {
     const made = await this.#usable(id)
     const tips: Tip[] = []
+    const moved = new Map<string, MovedPointer[]>()
     for (const { repo, base } of repos.filter(standsIn(made))) {
       const { tip, large, left, ignored, attached, out } = await this.#commit(id, made, repo, message)
       const { gitdir } = made.repos.find(standsFor({ repo }))!
       const tree = this.#deps.store.tree(id, made, repo)
       const apart = [...left, ...(await pointedFolders(tree, gitdir))]
-      const pointers = await movedPointers(tree, gitdir, base, tip)
+      moved.set(repo, await movedPointers(tree, gitdir, base, tip))
       const facts = {
         ...(!attached && { detached: true as const }),
-        ...(pointers.length > 0 && { pointers }),
         ...(out !== undefined && { out }),
         ...(apart.length > 0 && { apart }),
         ...(ignored.length > 0 && { ignored: [...ignored] }),
       }
       tips.push({ ...tipOf(repo, tip, large), ...facts })
     }
-    return tips
+    return Promise.all(
+      tips.map(async tip => {
+        const pointers = await this.#lost(id, made, tip.repo, moved.get(tip.repo) ?? [], tips)
+        return { ...tip, ...(pointers.length > 0 && { pointers }) }
+      }),
+    )
   }
 
   /** Resets the trees to these commits and discards changes; ignored files stay. */
@@ -217,6 +222,26 @@ export class CopyWork {
     }
   }
 
+  /** The submodules to whose commits a repository points although their own branches do not hold them. */
+  async #lost(
+    id: string,
+    made: CopyRecord,
+    repo: string,
+    moved: readonly MovedPointer[],
+    tips: readonly Tip[],
+  ): Promise<string[]> {
+    const lost: string[] = []
+    for (const { path, to } of moved) {
+      const own = tips.find(tip => tip.repo === join(pathOf(repo), path))
+      const holds =
+        own !== undefined
+        && !own.detached
+        && (await holdsCommit(this.#deps.store.tree(id, made, own.repo), own.tip, to))
+      if (!holds) lost.push(path)
+    }
+    return lost
+  }
+
   /** Imports a copy's branch into its repository; returns why it was not imported. */
   async #take(id: string, made: CopyRecord, repo: string): Promise<string | undefined> {
     const out = await this.#deps.branches.take(
@@ -255,9 +280,7 @@ export class CopyWork {
     copy: CopyRepo,
     tip: string,
   ): Promise<string[] | undefined> {
-    const holds = async (commit: string) =>
-      (await inTree(tree, ['merge-base', '--is-ancestor', commit, tip], { ok: [0, 1, 128] })).code === 0
-    const from = await workBegins(main, copy, holds)
+    const from = await workBegins(main, copy, commit => holdsCommit(tree, tip, commit))
     const mark = this.#mark(id, copy.repo)
     await mkdir(dirname(mark), { recursive: true, mode: 0o700 })
     await writeAtomic(mark, tip)
@@ -284,6 +307,10 @@ export class CopyWork {
     return join(this.marks, `${id}:${encodeURIComponent(repo)}`)
   }
 }
+
+/** Whether a commit of a tree has another in its history. */
+const holdsCommit = async (tree: Tree, tip: string, commit: string): Promise<boolean> =>
+  (await inTree(tree, ['merge-base', '--is-ancestor', commit, tip], { ok: [0, 1, 128] })).code === 0
 
 const tipOf = (repo: string, tip: string, large: readonly LargeFile[]): Tip => ({
   repo,

@@ -23,7 +23,8 @@ export const patternOf = (path: string): string => `/${path.replace(/[\\*?[]/g, 
  * The commit after which a branch's own work begins, given the current main line.
  *
  * Work that was landed and then committed on the main line, in any commits, is not replayed: it would conflict with
- * itself. Comparing trees reads no working file, so no program of the repository runs.
+ * itself. On a main line that has taken commits of the branch, as they are, it begins there. Comparing trees reads no
+ * working file, so no program of the repository runs.
  *
  * @param holds Whether the branch contains a commit; checked in the copy, because the repository may lack its newest
  *   commits.
@@ -34,6 +35,8 @@ export const workBegins = async (
   holds: (commit: string) => Promise<boolean>,
 ): Promise<string> => {
   const { base, landedTip } = copy
+  const ahead = ['merge-base', '--is-ancestor', base, main.head]
+  if ((await holds(main.head)) && (await git(main.dir, ahead, { ok: [0, 1, 128] })).code === 0) return main.head
   if (!landedTip || landedTip === base || !(await holds(landedTip))) return base
   const changed = async (from: string, to: string) => {
     const { text } = await git(main.dir, ['diff-tree', '-r', '-z', '--name-only', from, to])

@@ -23,7 +23,7 @@ export interface Tip {
   readonly apart?: string[]
   /** It is not on its branch, which therefore lacks work. */
   readonly detached?: true
-  /** Submodules to other commits of which its branch points since it began. */
+  /** Submodules that its branch points to other commits of, which their own branches do not hold. */
   readonly pointers?: string[]
   /** Files that git ignores, which are not committed; without those in ignored folders. */
   readonly ignored?: string[]

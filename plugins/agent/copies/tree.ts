@@ -2,7 +2,7 @@ import { lutimes, readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { readPlain, TEMPORARY } from '../../../sdk/node/files/files.js'
-import { git, GitFailure, type GitOptions, type Identity } from '../../../sdk/node/programs/git.js'
+import { git, GitFailure, type GitOptions } from '../../../sdk/node/programs/git.js'
 import { largeFiles, otherThanFiles } from '../../../sdk/node/files/large-files.js'
 import { isGitName } from '../../../sdk/node/files/closed-names.js'
 import { contains } from '../../../sdk/node/files/paths.js'
@@ -10,6 +10,7 @@ import type { WallSpec } from '../../../sdk/node/wall/wall.js'
 import type { LargeFile } from '../contract.js'
 import { KEEP_POINTERS } from '../../../sdk/node/repositories/conversion.js'
 import { pathOf } from '../../../sdk/node/repositories/main-repository.js'
+import { SANDBOX } from '../../../sdk/node/repositories/sandbox-identity.js'
 import { ownTip } from './gitdir.js'
 import { patternOf } from './repositories.js'
 
@@ -40,9 +41,6 @@ export interface TreeStatus {
   /** Files that git ignores, without those below an ignored folder; only where a tree is committed. */
   readonly ignored: readonly string[]
 }
-
-/** The author of the sandbox's commits. */
-export const SANDBOX: Identity = { name: 'Sandbox agent', email: 'agent@sandbox.local' }
 
 const SETTINGS = [
   'rerere.enabled=false',

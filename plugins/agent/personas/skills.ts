@@ -8,10 +8,12 @@ import type { PreparedTurn } from '../turn/environment/environment.js'
 type SkillHost = Pick<Host, 'call' | 'serves'>
 
 const asked = (
-  persona: Pick<TurnPersona, 'id' | 'powers'> | undefined,
+  persona: Pick<TurnPersona, 'id' | 'powers' | 'capabilities'> | undefined,
   folders: readonly ReachFolder[] | undefined,
 ): SkillsAsked => ({
-  ...(persona && { persona: persona.id, extensions: persona.powers.extensions }),
+  ...(persona && {
+    ...{ persona: persona.id, extensions: persona.powers.extensions, capabilities: persona.capabilities },
+  }),
   ...(folders && { folders: folders.map(folder => ({ ...folder })) }),
 })
 

@@ -33,6 +33,8 @@ export interface Abilities {
   /** Continues from `io.state` after a restart and under another model, and asks for every `io.gap`. */
   readonly state: boolean
   readonly offline: boolean
+  /** Can answer faster for more money (`fast`); left out: a turn that asks for it is refused. */
+  readonly fast?: boolean
 }
 
 /** One turn, ready to run. */

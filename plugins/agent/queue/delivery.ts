@@ -31,6 +31,7 @@ import { usualBranch } from '../copies/branch-name.js'
 import type { Turn } from '../turn/turn.js'
 import { assertAccount } from '../turn/named-account.js'
 import { differs, optionsOf } from '../turn/options.js'
+import { chosenBy } from '../turn/tier/chosen.js'
 
 /** The dependencies of message delivery. */
 export interface DeliveryDeps {
@@ -318,7 +319,8 @@ export class MessageDelivery {
     if (turn.stopping) return 'stopping'
     if (turn.state === 'parked') return 'parked'
     if (input.errand) return 'errand'
-    const { provider, harness, model, permissionMode, effort, thinking, fast } = turn.entry.fields
+    const { permissionMode } = turn.entry.fields
+    const { provider, harness, model, effort, thinking, fast } = chosenBy(turn.entry.fields)
     const adapter = providers.get(provider)
     if (
       turn.checking

@@ -1,6 +1,8 @@
 import type { Host } from '../../../sdk/index.js'
 import { measuredIn } from '../briefing/measured.js'
+import type { UsageTurn } from '../../usage/contract.js'
 import type { Conversation } from '../contract.js'
+import type { JudgedTier } from '../turn/run-entry.js'
 import type { RunEnd } from '../turn/frames/frames.js'
 import type { Turn } from '../turn/turn.js'
 
@@ -22,10 +24,11 @@ export const billed = async (
   try {
     if (!(await host.serves('usage.record'))) return
     const { parts, ofSubagents } = record.spending
-    const measured = measuredIn(record, entry.fields.arms ?? {}, turn.index === 0)
+    const { arms = {}, tier } = entry.fields
+    const once = { ...measuredIn(record, arms, turn.index === 0), ...tierOf(tier) }
     const lines = [
-      // Measured once a turn, however many parts it has.
-      ...parts.map((spent, part) => ({ ...spent, run, part, ...(part === 0 && measured) })),
+      // Counted once a turn, however many parts it has.
+      ...parts.map((spent, part) => ({ ...spent, run, part, ...(part === 0 && once) })),
       ...ofSubagents.map(({ subagent, ...spent }) => ({ ...spent, run: `${run}:${subagent}`, part: 0 })),
     ]
     for (const spent of lines)
@@ -41,5 +44,21 @@ export const billed = async (
       })
   } catch (error) {
     host.log.error('recording what a run spent failed', { run, error: String(error) })
+  }
+}
+
+/** What the ledger stores of a verdict, with the first part of its run. */
+const tierOf = (
+  judged: JudgedTier | undefined,
+): Pick<UsageTurn, 'tierScore' | 'tierRules' | 'tierFast' | 'tierRouted' | 'tierEscalated' | 'tierDenied'> => {
+  if (!judged) return {}
+  const { tier, score, rules, routed, escalated, denied } = judged
+  return {
+    tierScore: score,
+    tierRules: [...rules],
+    tierFast: tier === 'fast',
+    tierRouted: routed !== undefined,
+    ...(escalated !== undefined && { tierEscalated: true }),
+    ...(denied !== undefined && { tierDenied: true }),
   }
 }

@@ -1,4 +1,4 @@
-import { explain, Refusal, refuse } from '../../../sdk/index.js'
+import { explain, Refusal, refuse, valueInWords } from '../../../sdk/index.js'
 import type { Env } from '../../../sdk/node/programs/run.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
@@ -10,7 +10,7 @@ import type { BrowserAct, BrowserReading, BrowserSession, BrowserUse } from '../
 import type { TreeFound, TreeSearch } from '../../workspace/contract.js'
 import type { ShortenOutput } from '../outputs/shorten.js'
 import type { References } from '../secrets/references.js'
-import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames/frames.js'
+import type { CardReply, Location, TodoItem, ToolCategory, ToolContent } from '../turn/frames/frames.js'
 import { toolInputs, type ToolCalls } from './contract.js'
 import type { KnownFiles } from './known-files.js'
 import { schemaOf, type ToolSchema } from './schema.js'
@@ -46,6 +46,8 @@ export interface TurnWatcher {
   ask(card: CardDraft, about?: object): Promise<CardReply | undefined>
   /** Called when the plan was approved: plan mode ends. */
   approved(): void
+  /** Shows the list of what is to do, in place of the one before; that of a subagent is not shown. */
+  todos(items: readonly TodoItem[]): void
 }
 
 /** A subagent and its current state, as `join` returns it. */
@@ -232,7 +234,7 @@ export const tool = <Name extends ToolName>(
   schema: () => schemaOf(name),
   check: input => {
     const misfit: Misfit = (path, expected, found) => {
-      const value = shown(found)
+      const value = valueInWords(found)
       return refuse('invalid', `${name} takes ${path}: expected ${expected}, found ${value}`, {
         errors: [{ path, expected, value }],
       })
@@ -274,11 +276,3 @@ export const done = (text: string, content: ToolContent[] = [{ type: 'text', tex
   text,
   content,
 })
-
-const shown = (value: unknown): string => {
-  if (value === undefined) return 'nothing'
-  if (value === '') return 'empty text'
-  if (typeof value === 'string') return value.length > 80 ? `${value.length} characters` : JSON.stringify(value)
-  if (typeof value === 'object') return Array.isArray(value) ? 'a list' : value === null ? 'null' : 'an object'
-  return String(value)
-}

@@ -9,6 +9,7 @@ import type { TurnEnvironment } from './environment/environment.js'
 import type { RunEnd } from './frames/frames.js'
 import type { OutagePlans } from './recovery/outage.js'
 import type { RunMessage } from './run-entry.js'
+import type { TurnTiers } from './tier/tiers.js'
 import type { Turn, TurnHost } from './turn.js'
 import type { TurnRules } from './turn-rules.js'
 
@@ -26,6 +27,8 @@ export interface EngineDeps {
   readonly locks: KeyedMutex
   /** Asks the rules of the settings when the agent has finished. */
   readonly rules?: Pick<TurnRules, 'anotherRound'>
+  /** Judges how hard turns are, and runs easy ones on a fast model. */
+  readonly tiers?: Pick<TurnTiers, 'begin' | 'route' | 'replaces'>
   /** Lands the work of a completed turn, if its message requests it. */
   readonly land?: (turn: Turn) => Promise<void>
   /** Resumes turns that an outage ended. */

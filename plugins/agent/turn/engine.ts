@@ -109,6 +109,7 @@ export class Engine {
       ...(thinking !== undefined && { thinking }),
       ...(fast !== undefined && { fast }),
     })
+    this.#deps.tiers?.begin(turn, before)
     for (const words of resumed?.unheard ?? []) turn.words.put(words)
     if (resumed)
       turn.log.push({ kind: 'resumed', reason: 'outage', attempt: resumed.attempt, resumedFrom: resumed.from })
@@ -174,6 +175,7 @@ export class Engine {
     try {
       const prepared = await Promise.race([this.#prepare(turn), late.passed])
       turn.prepared()
+      await this.#deps.tiers?.route(turn)
       for (let why = resume; prepared && !turn.signal.aborted;) {
         await applySwitch(turn)
         if (turn.frozen || turn.signal.aborted) return
@@ -221,6 +223,7 @@ export class Engine {
         const { value, done } = await frames.next()
         if (done || adapterRun.over || turn.leaving) return
         if (value.kind === 'done') continue
+        if (await this.#deps.tiers?.replaces(turn, value)) return adapterRun.cut()
         providers.heard(adapter.id, value, this.#deps.conversations.find(turn.conversationId)?.account)
         turn.log.push((await resumes?.told(turn, value)) ?? value)
         adapterRun.rest()

@@ -47,6 +47,9 @@ export const optionsOf = (
       `provider ${adapter.id} has no model ${JSON.stringify(input.model.slice(0, 120))}: `
         + `expected ${adapter.models.join(' or ')}`,
     )
+  const isFast = adapter.abilities(harness).fast === true
+  if (input.fast === true && !isFast)
+    refuse('unprocessable', `fast: provider ${adapter.id} has no fast mode: leave it out, or name another provider`)
   const last = same?.model && has(same.model) ? same.model : undefined
   const kept = <K extends 'effort' | 'thinking' | 'fast' | 'actsAs'>(key: K) => input[key] ?? before?.[key]
   const [effort, thinking, fast, actsAs] = [kept('effort'), kept('thinking'), kept('fast'), kept('actsAs')]
@@ -57,7 +60,8 @@ export const optionsOf = (
     permissionMode: input.permissionMode ?? before?.permissionMode ?? 'bypassPermissions',
     ...(typeof effort === 'string' && { effort }),
     ...(typeof thinking === 'boolean' && { thinking }),
-    ...(typeof fast === 'boolean' && { fast }),
+    // Inherited from a provider that has it.
+    ...(typeof fast === 'boolean' && { fast: fast && isFast }),
     ...(typeof actsAs === 'string' && { actsAs }),
   }
 }

@@ -72,6 +72,21 @@ export interface ProviderChoice {
   fast?: boolean | undefined
 }
 
+/** How hard a turn was judged, and what followed; stored with the turn, and in the ledger. */
+export interface JudgedTier {
+  readonly tier: 'fast' | 'standard'
+  readonly score: number
+  readonly rules: readonly string[]
+  /** What the turn was asked to run on. */
+  readonly chosen: ProviderChoice
+  /** The fast model that it began on. */
+  readonly routed?: string
+  /** Why it went on with the chosen model. */
+  readonly escalated?: string
+  /** Why an easy turn was not routed. */
+  readonly denied?: string
+}
+
 /** The provider choice to which a turn moves at its next gap, and from what it continues; `nth` counts its moves. */
 export interface Moving extends ProviderChoice {
   readonly nth: number
@@ -112,6 +127,8 @@ export interface EntryFields extends ProviderChoice {
   outside?: string
   /** Its arms in the experiments that were running when it began. */
   arms?: TurnArms
+  /** How hard it was judged, and what followed. */
+  tier?: JudgedTier
   /** The round that rules asked for last. */
   round?: RuleRound
   /** A check of the rules did not pass when the turn ended. */

@@ -3,7 +3,7 @@ import { constants, copyFile, rename, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { isOn } from '../../../sdk/node/repositories/conversion.js'
-import type { ScratchRepo } from '../work/scratch-repo.js'
+import type { FilterWall, ScratchRepo } from '../work/scratch-repo.js'
 import { Folder, removeEmpty, sameFile, splitPath, stampOf } from './folder.js'
 import type { Step } from './plan.js'
 import { keepLineEnds } from './line-ends.js'
@@ -23,10 +23,11 @@ import {
   stampAt,
 } from './tree-writes.js'
 import { WaitingFolders, waitingName } from './waiting-files.js'
+import { recoverGitSteps, takeGitSteps, undoGitSteps } from './git-steps.js'
 import { ignored } from '../../../sdk/index.js'
 
 /** The conversation, checkout and outcome of a landing. */
-export type LandingSubject = Pick<LandingRecord, 'conversation' | 'main' | 'outcome'>
+export type LandingSubject = Pick<LandingRecord, 'conversation' | 'main' | 'outcome' | 'git'>
 
 const LINK = '120000'
 const PROGRAM = '100755'
@@ -285,11 +286,15 @@ const carryOut = async (
     throw error
   }
   const done: Done = { moves: [], written: new Map() }
+  const { git } = staging
+  let isGitDone = false
   try {
     await removeAll(main, moves, done)
     failpoint('agents.landing.cleared')
     await putAllInPlace(main, moves, done)
     failpoint('agents.landing.placed')
+    if (git) await takeGitSteps(main, scratch.personWall, git)
+    isGitDone = true
     await flushNames(main, pathsOf(moves))
     const applied: LandingRecord = { ...moving, state: 'applied' }
     await records.write(applied)
@@ -297,6 +302,7 @@ const carryOut = async (
     return applied
   } catch (error) {
     await records.write({ ...moving, state: 'undoing' }).catch(ignored('a full disk must not prevent the undo'))
+    if (git && isGitDone) await undoGitSteps(main, scratch.personWall, git)
     await undo(scratch, moving, done).finally(() => folders.clear())
     await records.remove(moving)
     throw error
@@ -308,7 +314,11 @@ const carryOut = async (
  *
  * Returns the paths that were skipped because they changed meanwhile.
  */
-export const endLanding = async (records: LandingRecords, record: LandingRecord): Promise<string[]> => {
+export const endLanding = async (
+  records: LandingRecords,
+  record: LandingRecord,
+  wall: FilterWall,
+): Promise<string[]> => {
   const { main, moves } = record
   if (record.state === 'applied') return [...(record.left ?? [])]
   if (record.state === 'staging') {
@@ -341,6 +351,7 @@ export const endLanding = async (records: LandingRecords, record: LandingRecord)
     if (stamp === move.stamp || (move.stamp === 'folder' && stamp === 'absent')) await putInPlace(main, move)
     else left.push(path)
   }
+  if (record.git && left.length === 0) await recoverGitSteps(main, wall, record.git)
   await dropTemporaries(main, { moves, made: [] })
   await flushNames(main, pathsOf(moves))
   await records.write({ ...record, state: 'applied', left })

@@ -7,12 +7,11 @@ import type { ScratchRepos } from '../work/scratch-repos.js'
 import { spanOf } from '../work/changes.js'
 import type { CopyTree } from '../work/copy-tree.js'
 import type { ConflictFile, Conflicts, Side } from '../contract.js'
-import { looksBinary, textOfSide } from '../work/file-sides.js'
+import { contentOf, looksBinary, textOfSide, type SideEntry } from '../work/file-sides.js'
 import { planOf } from './landing.js'
 import type { Stuck } from './plan.js'
 import { type Repository } from '../work/repository.js'
-import { threeWay, type Merged } from './three-way.js'
-import type { TreeFile } from '../work/tree-diff.js'
+import { keepMerged, threeWay, type Merged } from './three-way.js'
 
 /** The input for computing conflicts. */
 export interface ConflictsRequest {
@@ -59,8 +58,9 @@ const filesOf = async (
   path: string | undefined,
 ): Promise<ConflictFile[]> => {
   const { to, unread } = await spanOf(scratch, repository)
-  const { plan } = await planOf(scratch, workspace, repository, { branch, span: 'outstanding' }, to)
+  const { plan, span } = await planOf(scratch, workspace, repository, { branch, span: 'outstanding' }, to)
   const files: ConflictFile[] = []
+  const trees = { base: span.from, agent: to, workspace: repository.head.commit ?? to }
   for (const stuck of plan.stuck) {
     const { repo } = repository.checkout
     const name = shownName(stuck.change.path)
@@ -74,31 +74,46 @@ const filesOf = async (
       ...(stuck.inTheWay && { inTheWay: stuck.inTheWay }),
       ...(from !== undefined && inside(repo, from) && { from }),
       ...(merged && { hunks: merged.hunks }),
-      ...(path !== undefined && inside(repo, from ?? name) && (await sidesOf(scratch, stuck, unread, merged))),
+      ...(path !== undefined
+        && inside(repo, from ?? name)
+        && (await sidesOf(scratch, { stuck, unread, merged, trees }))),
     })
   }
   return files
 }
 
+/** What the sides of a conflict are made of. */
+interface SidesRequest {
+  readonly stuck: Stuck
+  readonly unread: CopyTree['unread']
+  readonly merged: Merged | undefined
+  /** The trees whose attributes say what people see of a side. */
+  readonly trees: { readonly base: string; readonly agent: string; readonly workspace: string }
+}
+
 const sidesOf = async (
   scratch: ScratchRepo,
-  { change, present }: Stuck,
-  unread: CopyTree['unread'],
-  merged: Merged | undefined,
-): Promise<Pick<ConflictFile, 'base' | 'agent' | 'workspace' | 'merged'>> => ({
-  base: await sideOf(scratch, change.before),
-  agent: unread.has(change.path)
-    ? { size: unread.get(change.path)!, binary: true }
-    : await sideOf(scratch, change.after),
-  workspace: await sideOf(scratch, present),
-  ...(merged && { merged: shown(merged.content) }),
-})
+  { stuck: { change, present, sides }, unread, merged, trees }: SidesRequest,
+): Promise<Pick<ConflictFile, 'base' | 'agent' | 'workspace' | 'merged'>> => {
+  const { path, from = path, before, after } = change
+  return {
+    base: await sideOf(scratch, before && { ...before, tree: trees.base, path: from }),
+    agent: unread.has(path)
+      ? { size: unread.get(path)!, binary: true }
+      : await sideOf(scratch, after && { ...after, tree: trees.agent, path }),
+    workspace: await sideOf(scratch, present && { ...present, tree: trees.workspace, path }),
+    ...(merged
+      && sides && {
+        merged: await sideOf(scratch, { ...(await keepMerged(scratch, sides, merged)), tree: trees.agent, path }),
+      }),
+  }
+}
 
-const sideOf = async (scratch: ScratchRepo, entry: TreeFile | undefined): Promise<Side> => {
+const sideOf = async (scratch: ScratchRepo, entry: SideEntry | undefined): Promise<Side> => {
   if (!entry) return { missing: true }
-  const size = Number((await scratch.git(['cat-file', '-s', entry.id])).text)
-  if (size > LARGEST_SHOWN) return { size, binary: true }
-  return shown((await scratch.git(['cat-file', 'blob', entry.id])).stdout)
+  const bytes = await contentOf(scratch, entry, LARGEST_SHOWN)
+  if (bytes !== 'large') return shown(bytes)
+  return { size: Number((await scratch.once(['cat-file', '-s', entry.id])).text), binary: true }
 }
 
 const shown = (bytes: Buffer): Side => {

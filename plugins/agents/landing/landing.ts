@@ -9,7 +9,10 @@ import { applyLanding } from './apply.js'
 import type { Choose } from './choices.js'
 import { planLanding, type Plan } from './plan.js'
 import type { RepositoryLock } from './shared-lock.js'
+import { takeGitSteps, type GitSteps } from './git-steps.js'
+import { ignoredFiles } from './ignored-files.js'
 import type { LandingRecord, LandingRecords } from './record.js'
+import { moduleCommit, moduleStep } from './module-commit.js'
 import { branchOf, lookAt, takenOver, tipOf, type Repository } from '../work/repository.js'
 import { outstandingSpan, wholeSpan, type Span } from '../work/span.js'
 
@@ -34,6 +37,8 @@ export interface LandingSpan {
   readonly mode?: LandMode
   /** The choices of a person, by repository. */
   readonly choose?: (repo: string) => Choose
+  /** The repositories that are submodules of others. */
+  readonly submodules?: ReadonlySet<string>
   /** Aborts the landing before its first write. */
   readonly signal?: AbortSignal
 }
@@ -47,8 +52,12 @@ export interface RepoLanding {
   readonly record?: LandingRecord
   /** Paths that stay outstanding. */
   readonly left?: readonly string[]
+  /** New files whose names git ignores. */
+  readonly ignored?: readonly string[]
   /** Files that now contain conflict markers. */
   readonly resolving?: readonly string[]
+  /** The commit that a submodule's checkout is on now. */
+  readonly commit?: string
   /** Work is outstanding, but the mode is `measure`. */
   readonly held?: boolean
 }
@@ -170,21 +179,37 @@ const land = async (
     return { repo, from: tip, outcome }
   const { plan, span } = await planOf(scratch, deps.workspace, here, order)
   const { from } = span
+  const commit = order.submodules?.has(repo) ? await moduleCommit(scratch, here) : undefined
   const conflict = plan.blocked.length > 0 ? conflictOf(repo, plan, mainBranch) : undefined
-  if (order.mode === 'measure' && plan.changes.some(({ path }) => !plan.there.has(path))) {
+  if (order.mode === 'measure' && (commit !== undefined || plan.changes.some(({ path }) => !plan.there.has(path)))) {
     return { repo, from, held: true, ...(conflict && { conflict }) }
   }
   if (conflict) return { repo, from, conflict }
   const left = leftPaths(plan, span)
-  const done = { repo, from, left: plan.left.map(({ path }) => path), resolving: plan.resolving }
-  const written: CopyRepo = { ...outcome, ...(left.length > 0 && { left }) }
-  if (plan.steps.length === 0) return { ...done, outcome: written }
+  // A commit lands whole: while parts of it are skipped, the others are uncommitted changes.
+  const step = commit === undefined || left.length > 0 ? undefined : await moduleStep(scratch, here, commit)
+  const done = {
+    ...{ repo, from, left: plan.left.map(({ path }) => path), resolving: plan.resolving },
+    ...(step && { commit: step.to }),
+  }
+  const written: CopyRepo = {
+    ...outcome,
+    ...(step && { landedHead: step.to }),
+    ...(left.length > 0 && { left }),
+  }
   order.signal?.throwIfAborted()
+  if (plan.steps.length === 0) {
+    if (step) await takeGitSteps(main, deps.scratchRepos.wall, { head: step })
+    return { ...done, outcome: written }
+  }
+  const shown = await ignoredFiles(scratch, here, plan.steps)
+  const git: GitSteps = { ...(step && { head: step }), ...(shown.length > 0 && { shown }) }
+  const hasGit = step !== undefined || shown.length > 0
   const record = await applyLanding(
     scratch,
     deps.records,
-    { conversation: order.conversation, main, outcome: written },
+    { conversation: order.conversation, main, outcome: written, ...(hasGit && { git }) },
     plan.steps,
   )
-  return { ...done, outcome: written, record }
+  return { ...done, outcome: written, record, ignored: shown }
 }

@@ -1,5 +1,6 @@
 import type { Files } from '../../../sdk/index.js'
 import type { CopyRepo } from '../../agent/contract.js'
+import type { GitSteps } from './git-steps.js'
 
 /** One write of a landing: with `temporary` a new file staged under that name, without it a deletion. */
 export interface LandingMove {
@@ -23,6 +24,8 @@ export interface LandingRecord {
   readonly moves: readonly LandingMove[]
   /** Folders that the landing creates, outermost first. */
   readonly made: readonly string[]
+  /** What changes in the git dir once all files are in place. */
+  readonly git?: GitSteps
   /** Paths that were skipped when the landing was recovered after a crash. */
   readonly left?: readonly string[]
   /** The outcome to record in the conversation once all files are in place. */

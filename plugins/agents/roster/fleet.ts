@@ -14,6 +14,7 @@ import type { ExpectedTips, LandChoice, LandMode, LandOutcome, LandPath, LandRes
 import { gitFoldersOf, gitFolders } from '../work/git-folders.js'
 import { endLanding } from '../landing/apply.js'
 import { wishesOf, type Wishes } from '../landing/choices.js'
+import { submodulesAmong } from '../landing/module-commit.js'
 import type { Plan } from '../landing/plan.js'
 import {
   checkFree,
@@ -105,7 +106,7 @@ interface Reported {
   readonly mode: LandMode
 }
 
-const paths = (done: readonly RepoLanding[], which: 'left' | 'resolving'): RepoPaths[] =>
+const paths = (done: readonly RepoLanding[], which: 'left' | 'resolving' | 'ignored'): RepoPaths[] =>
   done.flatMap(landing =>
     landing[which]?.length ? [{ repo: landing.repo, paths: landing[which].map(shownName) }] : [],
   )
@@ -199,12 +200,12 @@ export class Fleet {
 
   /** Recovers landings after a crash: completes and reports those that had begun to write, undoes the others. */
   async recover(): Promise<void> {
-    const { records, host, workspace } = this.#deps
+    const { records, host, workspace, scratchRepos } = this.#deps
     const ended: string[] = []
     for (const record of await records.open()) {
       const { conversation, outcome, main, id, state } = record
       try {
-        const left = gitFolders(main) ? await endLanding(records, record) : []
+        const left = gitFolders(main) ? await endLanding(records, record, scratchRepos.wall) : []
         if (state !== 'applied') ended.push(id)
         if (state === 'staging') {
           await records.remove(record)
@@ -254,7 +255,8 @@ export class Fleet {
       })
       await this.#assertExpected({ id, expect, verb: 'land', ...(sees && { sees }) }, found, signal)
     }
-    const order = { conversation: id, branch, span, mode, signal, ...(wishes && { choose: wishes.choose }) }
+    const submodules = await submodulesAmong(this.#deps.refs, repos)
+    const order = { conversation: id, branch, span, mode, signal, submodules, ...(wishes && { choose: wishes.choose }) }
     if (wishes) wishes.check(await this.#plans(order, repos, [...wishes.named.keys()]))
     const done: RepoLanding[] = []
     let failure: unknown
@@ -404,7 +406,8 @@ export class Fleet {
     failpoint('agents.landing.told')
     for (const { record } of done) if (record) await records.remove(record)
     failpoint('agents.landing.over')
-    const [left, resolving] = [paths(done, 'left'), paths(done, 'resolving')]
+    const [left, resolving, ignored] = [paths(done, 'left'), paths(done, 'resolving'), paths(done, 'ignored')]
+    const moved = done.flatMap(({ repo, commit }) => (commit === undefined ? [] : [{ repo, commit }]))
     if (outcomes.length > 0) {
       statuses.forget(id)
       if (landed && left.length === 0 && settled !== undefined) await notes.noteLanded(id, settled)
@@ -427,6 +430,8 @@ export class Fleet {
       ...(held ? { held } : listed),
       ...(left.length > 0 && { left }),
       ...(resolving.length > 0 && { resolving }),
+      ...(ignored.length > 0 && { ignored }),
+      ...(moved.length > 0 && { moved }),
     }
   }
 }

@@ -7,6 +7,7 @@ import type { AgentChange, DiffTotals, RepoChanges } from '../contract.js'
 import { treeOfCopy, type CopyTree } from './copy-tree.js'
 import { planLanding, type Plan } from '../landing/plan.js'
 import { modulesOf } from '../landing/modules.js'
+import { moduleCommit } from '../landing/module-commit.js'
 import { branchOf, type Repository } from './repository.js'
 import { shownTip } from './expected-tips.js'
 import { forkPoint, outstandingSpan } from './span.js'
@@ -58,6 +59,7 @@ export const changesOf = async (
   workspace: string,
   branch: string,
   refused: boolean,
+  isSubmodule = false,
 ): Promise<ShownChanges> => {
   const {
     checkout: { repo },
@@ -77,12 +79,14 @@ export const changesOf = async (
     ...(head.commit !== undefined && { head: head.commit }),
   })
   const blocked = new Set(refused ? plan.stuck.map(({ change: { path } }) => path) : [])
+  const commit = isSubmodule ? await moduleCommit(scratch, repository) : undefined
   const owed = new Set(plan.changes.flatMap(({ path }) => (plan.there.has(path) ? [] : [path])))
   return {
     changes: {
       repo,
       branch,
       tip: await shownTip(scratch, repository.tip, committed),
+      ...(commit !== undefined && { commit }),
       changes: changes.map(change => shown(change, blocked, !owed.has(change.path), unread.get(change.path))),
       modules: await modulesOf(scratch, repo, to, changes),
     },

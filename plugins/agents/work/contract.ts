@@ -29,6 +29,8 @@ export interface RepoChanges {
    * uncommitted work it is the commit of the branch, `+` and the tree of that work.
    */
   tip: Text
+  /** Of a submodule: the commit of the conversation that a landing checks out, so that the pointer to it moves. */
+  commit?: string
   changes: AgentChange[]
   /** The packages that contain a changed path. */
   modules: ModuleFolder[]
@@ -76,6 +78,11 @@ export interface LargePath {
   size: Size
   reason: string
 }
+/** A submodule whose checkout is on another commit now. */
+export interface MovedSubmodule {
+  repo: string
+  commit: string
+}
 /** The result of a landing. */
 export interface LandResult {
   landed: boolean
@@ -84,6 +91,10 @@ export interface LandResult {
   resolving?: RepoPaths[]
   /** Skipped paths, still outstanding. */
   left?: RepoPaths[]
+  /** New files whose names your git ignores; it shows them as new files all the same, until you unstage them. */
+  ignored?: RepoPaths[]
+  /** Submodules in which the conversation committed: git shows their pointers as changed in the repositories around. */
+  moved?: MovedSubmodule[]
   /** Files that stay in the private copy because they are too large to be committed. */
   tooLarge?: LargePath[]
   /** Work is outstanding; mode `measure` applied nothing. */

@@ -62,7 +62,8 @@ const entryShownAs = async (scratch: ScratchRepo, tree: string, path: string): P
 }
 
 /** A file with its place, by which its attributes are found. */
-interface SideEntry extends TreeFile {
+export interface SideEntry extends TreeFile {
+  /** The tree whose attributes count, which need not hold the file. */
   readonly tree: string
   readonly path: string
 }
@@ -71,7 +72,7 @@ interface SideEntry extends TreeFile {
  * The content of a file, up to `most` bytes: of one with a filter what people work with, such as the text of an
  * encrypted one, if its filter gives it.
  */
-const contentOf = async (scratch: ScratchRepo, entry: SideEntry, most: number): Promise<Buffer | 'large'> => {
+export const contentOf = async (scratch: ScratchRepo, entry: SideEntry, most: number): Promise<Buffer | 'large'> => {
   const { text: size } = await scratch.once(['cat-file', '-s', entry.id])
   if (Number(size) > most) return 'large'
   const filtered = await filteredContent(scratch, entry, most).catch((error: unknown) => {
@@ -84,18 +85,20 @@ const contentOf = async (scratch: ScratchRepo, entry: SideEntry, most: number): 
 /** The content of a file after its filter; undefined: it has none. */
 const filteredContent = async (
   scratch: ScratchRepo,
-  { tree, path, mode }: SideEntry,
+  { tree, path, mode, id }: SideEntry,
   most: number,
 ): Promise<Buffer | 'large' | undefined> => {
   const { filters } = scratch.conversion
   if (filters.size === 0 || !mode.startsWith('100')) return undefined
-  const index = `side-${tree}`
+  const index = `side-${tree}-${id}`
   await scratch.readTree(tree, index)
   const input = `${path}\0`
   const named = outputFields(
     await scratch.git(['check-attr', '-z', '--cached', '--stdin', 'filter'], { index, input }),
   )[2]
   if (![...filters.keys()].some(name => filterIn(name) === named)) return undefined
+  const entry = `${mode} ${id}\t${path}\0`
+  await scratch.git(['update-index', '--add', '--replace', '-z', '--index-info'], { index, input: entry })
   const out = await scratch.place(index)
   await scratch.convert(['checkout-index', '-f', '-q', '-z', '--stdin'], [path], { index, tree: out })
   const place = bytePath(join(out, path))

@@ -23,6 +23,8 @@ export interface ScratchRepoOptions {
   readonly input?: string | Uint8Array
   readonly ok?: readonly number[]
   readonly settings?: readonly string[]
+  /** The command knows no literal pathspecs. */
+  readonly magic?: true
 }
 
 /** The cache of scratch repositories: git's answers and indexes of commits, which never change. */
@@ -60,6 +62,8 @@ export class ScratchRepo {
   readonly folder: string
   /** How the person's git converts files. */
   readonly conversion: Conversion
+  /** The wall of git in the person's checkout. */
+  readonly personWall: FilterWall
   readonly #wall: Omit<WallSpec, 'cwd' | 'env'>
   readonly #gitdir: string
   readonly #env: { readonly [name: string]: string }
@@ -84,6 +88,7 @@ export class ScratchRepo {
     this.#gitdir = gitdir
     // Filters read the repository and write here alone.
     const exposed = [folder, ...(contains(wall.data, common) ? [common] : [])]
+    this.personWall = wall
     this.#wall = { ...wall, exposed, sealed: true, readOnly: [common], offline: true }
     this.#env = env
     this.#kept = kept
@@ -175,6 +180,7 @@ export class ScratchRepo {
         ...this.#env,
         ...KEEP_POINTERS,
         GIT_WORK_TREE: tree,
+        ...(options.magic && { GIT_LITERAL_PATHSPECS: '0' }),
         ...(options.index && { GIT_INDEX_FILE: this.index(options.index) }),
       },
       maxBytes: MAX_BYTES,

@@ -19,13 +19,14 @@ const MOST_INDEXES = 4
 export class ScratchRepos implements ScratchCache {
   readonly #folder: string
   readonly #indexes: string
-  readonly #wall: FilterWall
+  /** The wall around git in checkouts of the person. */
+  readonly wall: FilterWall
   readonly #answers = new Map<string, GitAnswer>()
   #bytes = 0
 
   /** @param folder A folder used by nothing else. */
   constructor(folder: string, wall: FilterWall) {
-    this.#wall = wall
+    this.wall = wall
     this.#folder = join(folder, 'benches')
     this.#indexes = join(folder, 'indexes')
   }
@@ -47,7 +48,7 @@ export class ScratchRepos implements ScratchCache {
       tip,
       this,
       `${folders.common}\0${shallow}`,
-      this.#wall,
+      this.wall,
       own,
       signal,
     )

@@ -4,7 +4,7 @@ import type { CardCategory, CardField, CatalogCard } from './contract.js'
 /** What a card says of itself, without what is connected here. */
 export interface ConnectionCard extends Pick<
   CatalogCard,
-  'id' | 'name' | 'kind' | 'category' | 'description' | 'hint'
+  'id' | 'name' | 'kind' | 'category' | 'description' | 'hint' | 'art' | 'logo' | 'icon' | 'guide'
 > {
   readonly fields: readonly CardField[]
 }
@@ -16,8 +16,10 @@ export interface CliCard extends ConnectionCard {
   readonly program?: string
   /** The variables of a turn, each with the field it holds; the connection's id is added to the name. */
   readonly variables: { readonly [name: string]: string }
+  /** The same of an extension's card, each with a template over the fields. */
+  readonly templates?: { readonly [name: string]: string }
   /** Where its secrets go: the field that names the server, and what it is when that is left out. */
-  readonly server: readonly [field: string, fallback: string]
+  readonly server?: readonly [field: string, fallback: string]
 }
 
 const TOKEN: CardField = { key: 'token', label: 'Access token', secret: true }
@@ -28,7 +30,8 @@ const server = (key: string, label: string, placeholder: string, optional = true
   ...(optional && { optional }),
 })
 
-const CLI_CARDS: readonly CliCard[] = [
+/** The cards of command-line tools. */
+export const CLI_CARDS: readonly CliCard[] = [
   {
     id: 'github',
     name: 'GitHub',
@@ -168,10 +171,24 @@ const OTHER_CARDS: readonly ConnectionCard[] = [
       { key: 'loginCommand', label: 'Sign-in command', placeholder: 'opencode auth login', optional: true },
     ],
   },
+  {
+    id: 'plugin',
+    name: 'Agent plugin',
+    kind: 'plugin',
+    category: 'agents',
+    description: 'A repository at one commit with skills, tool servers, agents, commands and hooks for turns.',
+    hint: 'Read it at that commit before you connect it: its tool servers and hooks run behind the wall of turns.',
+    fields: [
+      server('url', 'Repository', 'https://git.example.org/team/plugin.git', false),
+      { key: 'ref', label: 'Commit', placeholder: '40 hexadecimal digits' },
+      server('path', 'Folder in it', 'plugins/review'),
+      { ...TOKEN, optional: true },
+    ],
+  },
 ]
 
-/** Every card, in the order of the catalogue. */
-export const CARDS: readonly (ConnectionCard | CliCard)[] = [...CLI_CARDS, ...OTHER_CARDS]
+/** Every card of this group, in the order of the catalogue. */
+export const OWN_CARDS: readonly (ConnectionCard | CliCard)[] = [...CLI_CARDS, ...OTHER_CARDS]
 
 /** The groups of cards. */
 export const CATEGORIES: readonly CardCategory[] = [
@@ -181,6 +198,3 @@ export const CATEGORIES: readonly CardCategory[] = [
   { id: 'agents', label: 'Agents', hint: 'Programs that turns can run on.' },
   { id: 'other', label: 'Other', hint: 'Credentials of any service.' },
 ]
-
-/** The card of a command-line tool. */
-export const cliCard = (provider: unknown): CliCard | undefined => CLI_CARDS.find(({ id }) => id === provider)

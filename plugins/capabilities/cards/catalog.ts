@@ -1,8 +1,9 @@
 import type { Caller } from '../../../sdk/index.js'
 import type { KnownKinds } from '../kinds/kinds.js'
 import type { RecordedEntry } from '../records/entries.js'
-import { CARDS, CATEGORIES } from './cards.js'
-import type { Catalog } from './contract.js'
+import { CATEGORIES } from './cards.js'
+import type { BroughtCard, OfferedCards } from './offered-cards.js'
+import type { CardCategory, Catalog } from './contract.js'
 
 /** Whether a caller may know what is connected: a maintainer, or another group by itself. */
 const mayKnow = ({ role, kind }: Pick<Caller, 'role' | 'kind'>): boolean =>
@@ -12,9 +13,11 @@ const mayKnow = ({ role, kind }: Pick<Caller, 'role' | 'kind'>): boolean =>
 export const catalogFor = (
   caller: Pick<Caller, 'role' | 'kind'>,
   entries: readonly RecordedEntry[],
+  offered: Pick<OfferedCards, 'all' | 'categories'>,
   others: Pick<KnownKinds, 'cards' | 'categories'>,
 ): Catalog => ({
-  cards: [...CARDS, ...others.cards].map(({ id, name, kind, category, description, hint, fields }) => {
+  cards: [...offered.all, ...others.cards].map(({ id, name, kind, category, description, fields, ...more }) => {
+    const { hint, extension, art, logo, icon, guide }: Partial<BroughtCard> = more
     const instances = mayKnow(caller)
       ? entries.filter(entry => (entry.handler?.card?.(entry.config) ?? entry.kind) === id).map(entry => entry.id)
       : []
@@ -25,6 +28,11 @@ export const catalogFor = (
       category,
       description,
       ...(hint !== undefined && { hint }),
+      ...(extension !== undefined && { extension }),
+      ...(art !== undefined && { art }),
+      ...(logo !== undefined && { logo }),
+      ...(icon !== undefined && { icon }),
+      ...(guide && { guide: { ...guide } }),
       fields: fields.map(field => ({ ...field })),
       singleton: false,
       requires: [],
@@ -33,7 +41,13 @@ export const catalogFor = (
       instances,
     }
   }),
-  categories: [...CATEGORIES, ...others.categories.filter(({ id }) => CATEGORIES.every(own => own.id !== id))].map(
-    category => ({ ...category }),
-  ),
+  categories: categoriesOf(offered, others),
 })
+
+const categoriesOf = (
+  offered: Pick<OfferedCards, 'categories'>,
+  others: Pick<KnownKinds, 'categories'>,
+): CardCategory[] => {
+  const known = [...CATEGORIES, ...others.categories.filter(({ id }) => CATEGORIES.every(own => own.id !== id))]
+  return [...known, ...offered.categories(known)].map(category => ({ ...category }))
+}

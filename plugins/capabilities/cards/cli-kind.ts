@@ -5,7 +5,8 @@ import { webAddress } from '../../../sdk/node/network/outbound.js'
 import type { ShownConfig } from '../records/contract.js'
 import { activeStatus, failingStatus, type KindHandler, type OpenEntry } from '../records/kinds.js'
 import { isSeed, SEED, SEED_EXPECTED } from '../otp/seed.js'
-import { cliCard, type CliCard } from './cards.js'
+import type { CliCard } from './cards.js'
+import { assertFields, fieldValues, filledTemplate, withoutCard, type OfferedCards } from './offered-cards.js'
 
 const HOST = /^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]{1,5})?$/
 const VARIABLE = /^[A-Z][A-Z0-9_]{0,79}$/
@@ -17,9 +18,15 @@ const fieldsOf = ({ fields }: CliCard, secret: boolean): string[] =>
 const ending = (id: string): string => id.toUpperCase().replaceAll('-', '_')
 
 /** The variables that the programs of a turn find of a connection. */
-export const variablesOfCli = ({ id, config, secrets }: OpenEntry): { [name: string]: string } => {
-  const card = cliCard(config.provider)
+export const variablesOfCli = (entry: OpenEntry, card: CliCard | undefined): { [name: string]: string } => {
+  const { id, config, secrets } = entry
   if (!card) return {}
+  if (card.templates) {
+    const values = fieldValues(card, entry)
+    return Object.fromEntries(
+      Object.entries(card.templates).map(([name, text]) => [`${name}_${ending(id)}`, filledTemplate(text, values)]),
+    )
+  }
   const own = String(config.name ?? '')
   const names = card.id === 'token' ? { [own]: 'token', [`${own}_URL`]: 'url' } : card.variables
   return Object.fromEntries(
@@ -30,31 +37,27 @@ export const variablesOfCli = ({ id, config, secrets }: OpenEntry): { [name: str
   )
 }
 
-const check = ({ config, secrets }: OpenEntry): CliCard => {
+const check = (entry: OpenEntry, found: CliCard | undefined): CliCard => {
+  const { config, secrets } = entry
   const card =
-    cliCard(config.provider)
+    found
     ?? refuse(
       'not-found',
       `there is no card ${JSON.stringify(String(config.provider).slice(0, 60))}: see GET /capabilities/catalog`,
     )
-  const known = new Set(['provider', ...card.fields.map(({ key }) => key)])
-  const other = Object.keys({ ...config, ...secrets }).find(field => !known.has(field))
-  if (other !== undefined)
-    refuse('invalid', `config.${other}: expected only ${[...known].join(', ')} for the card ${card.id}`)
-  for (const { key, label, optional } of card.fields) {
-    const value = config[key] ?? secrets[key]
-    if (value === undefined && !optional) refuse('invalid', `config.${key}: expected a value (${label})`)
-    if (value !== undefined && (typeof value !== 'string' || /[\0\r\n]/.test(value)))
-      refuse('invalid', `config.${key}: expected one line of text`)
-  }
-  if (config.host !== undefined && !HOST.test(String(config.host)))
+  assertFields(card, entry, 'provider')
+  if (!card.templates && config.host !== undefined && !HOST.test(String(config.host)))
     refuse('invalid', 'config.host: expected the name of a host, such as github.com')
-  if (config.url !== undefined) addressOf(String(config.url))
+  if (!card.templates && config.url !== undefined) addressOf(String(config.url))
   if (card.id === 'token' && (!VARIABLE.test(String(config.name)) || isMeaningfulVariable(String(config.name))))
     refuse('invalid', 'config.name: expected the name of a variable, such as API_TOKEN, that means nothing to programs')
-  if (secrets[SEED] !== undefined && !isSeed(secrets[SEED])) refuse('invalid', `config.${SEED}: ${SEED_EXPECTED}`)
+  const seed = seedFieldOf(card)
+  if (secrets[seed] !== undefined && !isSeed(secrets[seed])) refuse('invalid', `config.${seed}: ${SEED_EXPECTED}`)
   return card
 }
+
+/** The field with the seed of one-time codes. */
+const seedFieldOf = ({ fields }: CliCard): string => fields.find(({ totp }) => totp)?.key ?? SEED
 
 const addressOf = (url: string): void => {
   if (!URL.canParse(url)) refuse('invalid', 'config.url: expected an http or https address')
@@ -62,7 +65,8 @@ const addressOf = (url: string): void => {
 }
 
 /** Command-line tools with their credential. */
-export const cliKind = (): KindHandler => {
+export const cliKind = (cards: Pick<OfferedCards, 'cli' | 'mark'>): KindHandler => {
+  const cliCard = (provider: unknown) => cards.cli(provider)
   const state = async (card: CliCard) =>
     card.program === undefined || (await ownProgram(card.program)) !== undefined
       ? activeStatus()
@@ -79,7 +83,9 @@ export const cliKind = (): KindHandler => {
     },
     mainSecret: config => cliCard(config.provider)?.fields.find(({ secret }) => secret)?.key ?? 'token',
     destination: (config: ShownConfig) => {
-      const [field, fallback] = cliCard(config.provider)?.server ?? ['url', '']
+      const card = cliCard(config.provider)
+      if (card?.templates) return JSON.stringify(Object.entries(config).sort())
+      const [field, fallback] = card?.server ?? ['url', '']
       return JSON.stringify([config.provider, config[field] ?? fallback, config.name])
     },
     label: config => {
@@ -88,10 +94,16 @@ export const cliKind = (): KindHandler => {
       return own || card?.name
     },
     card: config => String(config.provider),
-    check: async entry => void check(entry),
+    seedField: config => {
+      const card = cliCard(config.provider)
+      return card && seedFieldOf(card)
+    },
+    mark: config => cards.mark('cli', config),
+    unfold: entry => (cliCard(entry.config.provider) ? entry : undefined),
+    check: async entry => void check(entry, cliCard(entry.config.provider)),
     apply: async (entry, report) => {
-      const card = check(entry)
-      const names = Object.keys(variablesOfCli(entry))
+      const card = check(entry, cliCard(entry.config.provider))
+      const names = Object.keys(variablesOfCli(entry, card))
       report(
         names.length > 0
           ? `programs find it as ${names.join(', ')}`
@@ -101,7 +113,7 @@ export const cliKind = (): KindHandler => {
     },
     probe: async entry => {
       const card = cliCard(entry.config.provider)
-      return card ? state(card) : { state: 'inactive', detail: 'there is no such card any more', checkedAt: Date.now() }
+      return card ? state(card) : withoutCard()
     },
   }
 }

@@ -11,11 +11,32 @@ export interface CardField {
   optional?: boolean
   multiline?: boolean
   options?: CardOption[]
+  /** It is on or off. */
+  boolean?: boolean
+  /** What it is when it is left out. */
+  default?: string
+  /** It is always this, so nobody is asked. */
+  value?: string
+  /** Asked for where this condition over the other fields holds. */
+  when?: string
+  /** The seed of one-time codes. */
+  totp?: boolean
+  /** A change of it needs a new image of the sandbox. */
+  rebuild?: boolean
 }
 /** A value to choose. */
 export interface CardOption {
   value: string
   label: string
+}
+/** Where a person gets the values that a card asks for. */
+export interface CardGuide {
+  url?: string
+  urlFromField?: string
+  path?: string
+  linkLabel?: string
+  scopes?: string
+  steps?: string[]
 }
 /** Something that can be connected. */
 export interface CatalogCard {
@@ -25,6 +46,14 @@ export interface CatalogCard {
   category: string
   description: string
   hint?: string
+  /** The extension that brings the card. */
+  extension?: string
+  /** A whole SVG document; always drawn inert. */
+  art?: string
+  logo?: string
+  icon?: string
+  /** Where a person gets the values. */
+  guide?: CardGuide
   fields: CardField[]
   /** There can be one connection of it only. */
   singleton: boolean

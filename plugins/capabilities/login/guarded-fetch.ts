@@ -1,33 +1,25 @@
 import type { FetchLike } from '@modelcontextprotocol/client'
 import { refuse } from '../../../sdk/index.js'
-import { addressKind, type Listener } from '../../../sdk/node/network/addresses.js'
+import type { Listener } from '../../../sdk/node/network/addresses.js'
+import { namedAddress } from '../../../sdk/node/named-address.js'
 import { askOutside } from '../../../sdk/node/network/outbound.js'
 
 const TIMEOUT_MS = 10_000
 const MOST_BYTES = 1024 * 1024
 
-const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, '$1')
-
-/** Whether an address is one of this machine for itself. */
-export const isLoopback = (url: URL): boolean =>
-  hostOf(url) === 'localhost' || hostOf(url).endsWith('.localhost') || addressKind(hostOf(url)) === 'loopback'
-
-/**
- * Asks the addresses that a server names for signing in, which are outside content: over https, and on no private
- * address but that of the server itself.
- */
+/** Asks the addresses that a server names for signing in. */
 export const guardedFetch =
   (server: URL, listeners: () => Promise<readonly Listener[]>): FetchLike =>
   async (target, init = {}) => {
-    const url = new URL(target)
-    if (url.protocol !== 'https:' && !(url.protocol === 'http:' && isLoopback(server) && isLoopback(url)))
-      refuse('dependency', `the server names ${url.origin} for signing in: expected https`)
+    const { url, near } =
+      namedAddress(server, String(target))
+      ?? refuse('dependency', `the server names ${originOf(target)} for signing in: expected https`)
     const { status, statusText, headers, body } = await askOutside({
       url: url.href,
       method: init.method ?? 'GET',
       headers: Object.fromEntries(new Headers(init.headers)),
       ...(init.body !== undefined && init.body !== null && { body: String(init.body) }),
-      reach: { near: hostOf(url) === hostOf(server), listeners: [...(await listeners())] },
+      reach: { near, listeners: [...(await listeners())] },
       ...(init.signal && { signal: init.signal }),
       timeoutMs: TIMEOUT_MS,
       redirects: 0,
@@ -39,3 +31,5 @@ export const guardedFetch =
     const empty = status === 204 || status === 205 || status === 304
     return new Response(empty ? null : new Uint8Array(body), { status, statusText, headers: kept })
   }
+
+const originOf = (target: string | URL): string => URL.parse(String(target))?.origin ?? 'no address'

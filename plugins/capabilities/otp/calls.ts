@@ -17,11 +17,12 @@ export const oneTimeCodeCalls = (
 ): Handlers<OneTimeCodeCalls> => ({
   'GET /capabilities/{id}/otp': async ({ id }, context) => {
     const found = await entries().get(id)
-    if (!found.secrets.includes(SEED))
+    const field = found.handler?.seedField?.(found.config) ?? SEED
+    if (!found.secrets.includes(field))
       refuse('conflict', `${id} holds no seed of one-time codes: connect one with the card otp`)
     await vault.assertOpen()
     const { entry, problem } = await entries().open(found)
-    const seed = entry.secrets[SEED] ?? refuse('conflict', problem?.detail ?? `the seed of ${id} cannot be read`)
+    const seed = entry.secrets[field] ?? refuse('conflict', problem?.detail ?? `the seed of ${id} cannot be read`)
     const code =
       codeAt(seed, Date.now())
       ?? refuse('conflict', `no code can be made from the seed of ${id}: ${SEED_EXPECTED}; store it anew`)

@@ -51,8 +51,7 @@ const ofRemotes = async (host: Pick<Host, 'call' | 'serves'>): Promise<Recommend
 }
 
 const cardFor = (name: string): readonly [card: string, prefill: { [field: string]: string }] | undefined => {
-  const known = CLOUD[name]
-  if (known) return known
+  if (Object.hasOwn(CLOUD, name)) return CLOUD[name]
   const [, card, field] = NAMED.find(([pattern]) => pattern.test(name)) ?? []
   if (card === undefined || field === undefined) return undefined
   return [card, { [field]: field === 'url' ? `https://${name}` : name }]

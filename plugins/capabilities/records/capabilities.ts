@@ -2,7 +2,9 @@ import { refuse, type Context, type Host, type Ok } from '../../../sdk/index.js'
 import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { CapabilityGiven, CapabilityRecord } from '../contract.js'
-import { CapabilityFile, RESERVED, VAULTED } from './capability-file.js'
+import type { OfferedCards } from '../cards/offered-cards.js'
+import { VAULTED } from '../../../sdk/vaulted.js'
+import { CapabilityFile, RESERVED } from './capability-file.js'
 import {
   connect,
   applyPlanOf,
@@ -23,6 +25,8 @@ import { Statuses } from './statuses.js'
 import { Vault } from './vault.js'
 
 const ASK_MS = 2000
+/** Kinds that run code with powers of their own, or spend money. */
+const OWNERS = new Set(['extension', 'wallet'])
 const UNSERVED = 'nothing that runs here serves this kind'
 
 type Deps = Pick<Host, 'call' | 'serves' | 'log' | 'store' | 'signal' | 'emit' | 'place'>
@@ -45,18 +49,20 @@ export class Capabilities {
   readonly vault: Vault
   readonly #host: Deps
   readonly #kinds: Kinds
+  readonly #cards: OfferedCards
   readonly #file: CapabilityFile
   readonly #busy = new Map<string, Change>()
   readonly #puts = new KeyedMutex()
   readonly #statuses = new Statuses(id => this.#publish(id))
 
-  constructor(host: Deps, kinds: Kinds) {
+  constructor(host: Deps, kinds: Kinds, cards: OfferedCards) {
     const { log, store, place } = host
     this.#host = host
     this.#kinds = kinds
     this.vault = new Vault(host)
     this.#file = new CapabilityFile(place.workspace)
-    this.entries = new Entries({ file: this.#file, vault: this.vault, store, kinds, log })
+    this.#cards = cards
+    this.entries = new Entries({ file: this.#file, vault: this.vault, store, kinds, cards, log })
   }
 
   get #deps(): ConnectingDeps {
@@ -119,6 +125,8 @@ export class Capabilities {
   async add(given: Capability, { caller }: Pick<Context, 'caller'>): Promise<AsyncIterable<ApplyFrame>> {
     const { id, kind } = given
     if (RESERVED.has(id)) refuse('invalid', `id: expected no reserved word, found ${id}`)
+    assertMayChange(kind, caller)
+    if (this.#cards.isBrought(kind, given.config as ShownConfig)) await this.#cards.refresh()
     const kinds = await this.#kinds.of([kind])
     const forward = kinds.forwards.get(kind)
     const handler = kinds.handlers.get(kind)
@@ -175,6 +183,7 @@ export class Capabilities {
   }
 
   async remove(id: string, { caller }: Pick<Context, 'caller'>): Promise<Ok> {
+    assertMayChange((await this.entries.find(id))?.kind, caller)
     const change = this.#busy.get(id)
     if (change?.stop) {
       change.stop.abort()
@@ -218,6 +227,7 @@ export class Capabilities {
       if (id !== to) releases.push(this.#take(to))
       await this.entries.takeIn(id)
       const { kind, secrets, handler } = await this.entries.get(id)
+      assertMayChange(kind, caller)
       if (id === to) return { ok: true }
       if (await this.entries.find(to)) refuse('conflict', `there is a connection ${to} already`)
       if (await handler?.busy?.(id)) refuse('conflict', `a turn is using ${id}: wait until its call is over`)
@@ -261,6 +271,7 @@ export class Capabilities {
       await this.entries.takeIn(id)
       const before = await this.entries.get(id)
       const { handler, kind } = before
+      assertMayChange(kind, caller)
       if (!handler) return refuse('conflict', `${id} is of kind ${kind}: change it with the calls of that kind`)
       const { entry, problem } = await this.entries.open(before)
       const fields = handler.secretFields(before.config)
@@ -391,6 +402,11 @@ export class Capabilities {
       extra,
     })
   }
+}
+
+const assertMayChange = (kind: string | undefined, { kind: who, role }: Context['caller']): void => {
+  if (kind !== undefined && OWNERS.has(kind) && who !== 'plugin' && role !== 'owner')
+    refuse('forbidden', `connections of kind ${kind} are made, changed and removed by the owner alone`)
 }
 
 const unserved = (kind: string, { handlers, forwards }: KnownKinds): string => {

@@ -6,9 +6,6 @@ import type { ShownConfig } from './contract.js'
 /** The file of connections, from the workspace. */
 export const CAPABILITIES_FILE = '.sandbox/config/capabilities.json'
 
-/** What stands in the file and in requests where a value is stored. */
-export const VAULTED = '__vaulted__'
-
 /** Words of routes, which no connection can have as its id. */
 export const RESERVED: ReadonlySet<string> = new Set(['catalog', 'oauth', 'marketplace', 'recommendations'])
 

@@ -1,5 +1,6 @@
 import { Refusal, refuse, type Log, type Store } from '../../../sdk/index.js'
-import { VAULTED, type CapabilityFile } from './capability-file.js'
+import { VAULTED } from '../../../sdk/vaulted.js'
+import type { CapabilityFile } from './capability-file.js'
 import type { ApplyFrame, CapabilityStatus, ShownConfig } from './contract.js'
 import type { Entries, RecordedEntry } from './entries.js'
 import type { KindHandler, OpenEntry } from './kinds.js'
@@ -117,7 +118,7 @@ const keep = async ({ file, entries, vault, store }: ConnectingDeps, plan: Apply
       undo.push(() => (old === undefined ? vault.drop(id, field) : vault.put(id, field, old)))
       await vault.put(id, field, value)
     }
-    await entries.allow(id, handler.kind, config)
+    await entries.allow(id, handler.kind, config, handler.mark?.(config))
     const marked = Object.fromEntries(Object.keys(secrets).map(field => [field, VAULTED]))
     await file.change(id, now => ({ ...now, kind: handler.kind, config: { ...config, ...marked } }))
   } catch (error) {

@@ -6,7 +6,7 @@ import type { Count, Millis, Ok } from '../../../sdk/types.js'
 export type CapabilityId = string & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]{0,59}$'>
 
 /** A kind that this sandbox connects. */
-export type ServedKind = 'mcp' | 'cli' | 'ssh' | 'agent'
+export type ServedKind = 'mcp' | 'cli' | 'ssh' | 'agent' | 'plugin'
 /** What a connection is not ready for, in one word. */
 export type StatusCode =
   | 'sign-in'
@@ -59,7 +59,10 @@ export interface Recommendation {
   prefill: { [field: string]: string }
 }
 
-/** A server of the Model Context Protocol. Secret fields: `token`, `headers`, `env`, `clientSecret`. */
+/**
+ * A server of the Model Context Protocol: its own fields, or with `card` those of an extension's card. Secret fields:
+ * `token`, `headers`, `env`, `clientSecret`.
+ */
 export interface McpConfig {
   /** `http` unless set. */
   transport?: 'http' | 'stdio'
@@ -92,6 +95,9 @@ export interface McpConfig {
   approve?: 'never' | 'writes' | 'always'
   /** How long a call may be silent, 60000 unless set. */
   timeoutMs?: number & tags.Type<'uint32'> & tags.Minimum<1000> & tags.Maximum<600000>
+  /** The card of an extension. */
+  card?: string & tags.MinLength<1> & tags.MaxLength<60>
+  [field: string]: string | number | undefined
 }
 /** A command-line tool with its credential: the fields of the card `provider`. */
 export interface CliConfig {
@@ -115,16 +121,38 @@ export interface SshConfig {
   privateKey?: string
   password?: string
 }
-/** An agent program that speaks the Agent Client Protocol. Secret field: `env`. */
+/**
+ * An agent program that speaks the Agent Client Protocol: its own fields, or with `card` those of an extension's card.
+ * Secret field: `env`.
+ */
 export interface AgentProgramConfig {
-  /** The program and its arguments: split at blanks, quotes hold words together, and no shell reads it. */
-  command: string & tags.MinLength<1> & tags.MaxLength<1000>
+  /** The program and its arguments, needed without `card`: split at blanks, quotes hold words together, no shell. */
+  command?: string & tags.MinLength<1> & tags.MaxLength<1000>
   /** As people know it. */
   name?: string & tags.MaxLength<80>
   /** Its variables, `NAME=value`, one a line. */
   env?: string
   /** What a person types to sign in. */
   loginCommand?: string & tags.MaxLength<1000>
+  /** The card of an extension. */
+  card?: string & tags.MinLength<1> & tags.MaxLength<60>
+  [field: string]: string | undefined
+}
+
+/**
+ * A commit of a repository with `skills/`, `agents/`, `commands/`, `hooks/` or `.mcp.json`. Nothing of it runs when it
+ * is fetched. Turns get its skills and tool servers; programs that load plugins get the rest, behind the wall. Secret
+ * field: `token`.
+ */
+export interface PluginConfig {
+  /** https, ssh, http on this machine, or the path of a repository in the workspace. */
+  url: string & tags.MinLength<1> & tags.MaxLength<2000>
+  /** The full id of the commit. */
+  ref: string & tags.Pattern<'^[0-9a-f]{40}$'>
+  /** The folder of the plugin in the repository. */
+  path?: string & tags.MinLength<1> & tags.MaxLength<400>
+  /** Sent as access token; https only. */
+  token?: string
 }
 
 export interface McpCapability {
@@ -147,6 +175,11 @@ export interface AgentCapability {
   kind: 'agent'
   config: AgentProgramConfig
 }
+export interface PluginCapability {
+  id: CapabilityId
+  kind: 'plugin'
+  config: PluginConfig
+}
 /** A connection of a kind that this sandbox cannot connect with this call. */
 export interface OtherCapability {
   id: CapabilityId
@@ -155,7 +188,6 @@ export interface OtherCapability {
     | 'identity'
     | 'host'
     | 'docker'
-    | 'plugin'
     | 'extension'
     | 'wallet'
     | 'vpn'
@@ -170,7 +202,13 @@ export interface OtherCapability {
   config: ShownConfig
 }
 /** What to connect. A secret field may be `__vaulted__`: the value that is stored stays. */
-export type Capability = McpCapability | CliCapability | SshCapability | AgentCapability | OtherCapability
+export type Capability =
+  | McpCapability
+  | CliCapability
+  | SshCapability
+  | AgentCapability
+  | PluginCapability
+  | OtherCapability
 
 /** One step of connecting, as a sentence. */
 export interface ApplyLog {
@@ -214,10 +252,14 @@ export interface RecordCalls {
    * shows life: the stream says what it waits for.
    *
    * - 400: the config does not fit the kind or its card
+   * - 403: kind `extension` by anyone but the owner
    * - 404: no such card
-   * - 409: this id is being connected or changed, has another kind, or is a reserved word
-   * - 422: a kind that cannot be connected here, or `__vaulted__` where nothing is stored
-   * - 424: the file of connections could not be read or written
+   * - 409: this id is being connected or changed, has another kind, or is a reserved word; or for kind `extension` the
+   *   digest is not that of its powers: the message lists them, and the digest that allows them
+   * - 413: a plugin or extension has more than 200 MiB or 20,000 files, or the disk is full
+   * - 422: a kind that cannot be connected here, `__vaulted__` where nothing is stored, or a commit with no plugin or
+   *   extension in it, or with a link that leaves its folder
+   * - 424: the repository refused, or the file of connections could not be read or written
    * - 501: a program is missing; the message says how to install it
    * - 503: a secret is given, and the store of secrets is locked
    */
@@ -228,8 +270,9 @@ export interface RecordCalls {
    *
    * This also stops an attempt to connect it, of which nothing is kept.
    *
+   * - 403: kind `extension` by anyone but the owner
    * - 404: no such connection
-   * - 409: it is being renamed or removed
+   * - 409: it is being renamed or removed, or an update of its extension is being applied
    * - 424: the file of connections could not be read or written
    * - 503: the store of secrets is locked
    */
@@ -238,6 +281,7 @@ export interface RecordCalls {
   /**
    * Give a connection another id, with its secrets and everything else kept under the old one.
    *
+   * - 403: kind `extension` by anyone but the owner
    * - 404: no such connection
    * - 409: `to` is taken or a reserved word, or a call is using the connection
    * - 424: the file of connections could not be read or written
@@ -251,6 +295,7 @@ export interface RecordCalls {
    * `field` is needed where the kind has several secrets and none of them is the main one.
    *
    * - 400: no such secret field, or a value of another form
+   * - 403: kind `extension` by anyone but the owner
    * - 404: no such connection
    * - 409: the kind holds no secret, or the connection is being changed
    * - 424: the other side refused the new value, and the old one stays; or the file could not be written

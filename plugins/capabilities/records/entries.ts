@@ -1,7 +1,9 @@
 import { refuse, type Log, type Store } from '../../../sdk/index.js'
 import { orderedHash } from '../../../sdk/node/files/ordered-hash.js'
-import { CAPABILITIES_FILE, VAULTED, type CapabilityFile, type FileEntry } from './capability-file.js'
+import { VAULTED } from '../../../sdk/vaulted.js'
+import { CAPABILITIES_FILE, type CapabilityFile, type FileEntry } from './capability-file.js'
 import type { CapabilityStatus, ShownConfig } from './contract.js'
+import { withoutCard, type OfferedCards } from '../cards/offered-cards.js'
 import type { Kinds } from '../kinds/kinds.js'
 import { failingStatus, type KindHandler, type OpenEntry } from './kinds.js'
 import type { Vault } from './vault.js'
@@ -31,6 +33,7 @@ export interface EntriesDeps {
   readonly vault: Vault
   readonly store: Pick<Store, 'get' | 'set' | 'delete'>
   readonly kinds: Pick<Kinds, 'of'>
+  readonly cards: Pick<OfferedCards, 'refresh' | 'isBrought'>
   readonly log: Log
 }
 
@@ -54,6 +57,8 @@ export class Entries {
   }
 
   async #handlersOf(entries: ReadonlyMap<string, FileEntry>): Promise<ReadonlyMap<string, KindHandler>> {
+    const { cards } = this.#deps
+    if ([...entries.values()].some(({ kind, config }) => cards.isBrought(kind, config))) await cards.refresh()
     return (await this.#deps.kinds.of([...entries.values()].map(({ kind }) => kind))).handlers
   }
 
@@ -96,7 +101,9 @@ export class Entries {
    * have come with the code.
    */
   async open(recorded: RecordedEntry): Promise<OpenedEntry> {
-    const { id, config, secrets: names, plain } = recorded
+    const { id, config, secrets: names, plain, handler } = recorded
+    if (handler?.unfold && !handler.unfold({ id, config, secrets: {} }))
+      return { entry: { id, config, secrets: {} }, problem: withoutCard() }
     if (!(await this.isAccepted(recorded)))
       return {
         entry: { id, config, secrets: {} },
@@ -126,12 +133,13 @@ export class Entries {
         }
       secrets[field] = value
     }
-    return { entry: { id, config, secrets } }
+    const entry = { id, config, secrets }
+    return { entry: handler?.unfold?.(entry) ?? entry }
   }
 
   /** From here on the secrets of a connection may be sent where its fields say, and it does what they say. */
-  async allow(id: string, kind: string, config: ShownConfig): Promise<void> {
-    await this.#deps.store.set(SAVED + id, fingerprint(kind, config))
+  async allow(id: string, kind: string, config: ShownConfig, mark?: string): Promise<void> {
+    await this.#deps.store.set(SAVED + id, fingerprint(kind, config, mark))
   }
 
   async disallow(id: string): Promise<void> {
@@ -145,8 +153,10 @@ export class Entries {
   }
 
   /** Whether it is as it was saved through a call; otherwise it may have come with the code. */
-  async isAccepted({ id, kind, config }: Pick<RecordedEntry, 'id' | 'kind' | 'config'>): Promise<boolean> {
-    return (await this.#deps.store.get<string>(SAVED + id)) === fingerprint(kind, config)
+  async isAccepted(entry: Pick<RecordedEntry, 'id' | 'kind' | 'config' | 'handler'>): Promise<boolean> {
+    const { id, kind, config, handler } = entry
+    const saved = await this.#deps.store.get<string>(SAVED + id)
+    return saved === fingerprint(kind, config, handler?.mark?.(config))
   }
 
   /**
@@ -174,8 +184,11 @@ export class Entries {
 }
 
 /** Over every field that is no secret: each may widen what a connection does. */
-const fingerprint = (kind: string, config: ShownConfig): string =>
-  orderedHash([kind, Object.fromEntries(Object.entries(config).filter(([, value]) => value !== VAULTED))])
+const fingerprint = (kind: string, config: ShownConfig, mark?: string): string =>
+  orderedHash([
+    ...[kind, Object.fromEntries(Object.entries(config).filter(([, value]) => value !== VAULTED))],
+    ...(mark === undefined ? [] : [mark]),
+  ])
 
 /** Why a value that was written by hand is not used yet. */
 const waiting = (id: string, field: string): string =>

@@ -1,3 +1,4 @@
+import type { TurnFile } from '../contract.js'
 import type { CapabilityStatus, ShownConfig } from './contract.js'
 
 /** A connection with the values of its secret fields: never shown, never logged. */
@@ -5,6 +6,8 @@ export interface OpenEntry {
   readonly id: string
   readonly config: ShownConfig
   readonly secrets: { readonly [field: string]: string }
+  /** What its program sees beside the system and the workspace. */
+  readonly shown?: readonly TurnFile[]
 }
 
 /** A kind of connection: what it needs, and what connecting, asking and removing it means. */
@@ -21,7 +24,13 @@ export interface KindHandler {
   /** Where its secrets are sent, as a text that changes with every field that decides it. */
   destination(config: ShownConfig): string
   label(config: ShownConfig): string | undefined
-  card?(config: ShownConfig): string
+  card?(config: ShownConfig): string | undefined
+  /** Changes with what the card of an extension makes of the fields: a maintainer saves it again then. */
+  mark?(config: ShownConfig): string | undefined
+  /** The connection as it is used, where a card stands for its fields; undefined: nothing offers the card. */
+  unfold?(entry: OpenEntry): OpenEntry | undefined
+  /** The field with the seed of one-time codes; `otp` unless it answers another one. */
+  seedField?(config: ShownConfig): string | undefined
   /** Refuses what cannot work, by name and without a value of a secret. */
   check(entry: OpenEntry): Promise<void>
   /**

@@ -1,7 +1,8 @@
 import { refuse, type Handlers, type Host } from '../../../sdk/index.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { CapabilityServices } from '../contract.js'
-import type { CapabilityStatus } from '../records/contract.js'
+import type { AgentPlugins } from '../agent-plugins/plugin-kind.js'
+import type { CapabilityStatus, ShownConfig } from '../records/contract.js'
 import type { Entries } from '../records/entries.js'
 import { failingStatus } from '../records/kinds.js'
 import type { ServerConnectionDeps } from './connection.js'
@@ -19,6 +20,7 @@ type Served = ServerCalls & Pick<CapabilityServices, 'mcp.tools' | 'mcp.call' | 
 /** The servers of the Model Context Protocol, and what turns do with them. */
 export interface Servers {
   readonly kind: McpKind
+  readonly sessions: ServerSessions
   readonly calls: Handlers<Served>
 }
 
@@ -26,6 +28,7 @@ export interface Servers {
 export interface RecordedConnections {
   entries(): Entries
   changed(id: string, status: CapabilityStatus): void
+  plugins(): Pick<AgentPlugins, 'kind' | 'serversOf' | 'toolServers'>
   readonly tokens: ServerConnectionDeps['tokens']
 }
 
@@ -45,7 +48,9 @@ export const servers = (host: Host, connections: RecordedConnections): Servers =
     elicitations,
     tokens: connections.tokens,
     crashed: (id, detail, paused) => {
-      connections.changed(id, failingStatus(paused ? `${pausedSentence(id)} (${detail})` : detail, 'crashed'))
+      // A plugin is what its checkout is, whatever a server of it does.
+      if (!id.includes('.'))
+        connections.changed(id, failingStatus(paused ? `${pausedSentence(id)} (${detail})` : detail, 'crashed'))
       told('capability.failed', { id, kind: 'mcp' }, detail)
     },
     toolsChanged: (id, connection) =>
@@ -57,6 +62,7 @@ export const servers = (host: Host, connections: RecordedConnections): Servers =
   const entriesNow = (): Entries => connections.entries()
   const turns: TurnTools = new TurnTools({
     entries: { all: () => entriesNow().all(), open: entry => entriesNow().open(entry) },
+    brought: capabilities => connections.plugins().toolServers(capabilities),
     sessions,
     store: host.store,
     signal: host.signal,
@@ -75,13 +81,25 @@ export const servers = (host: Host, connections: RecordedConnections): Servers =
   host.on('conversation.gone', ({ conversationId }) => void release(conversationId))
   host.on('conversation.archived', ({ conversationId }) => void release(conversationId))
 
+  const pluginTools = async (id: string, config: ShownConfig, signal: AbortSignal) => {
+    const entries = await connections.plugins().serversOf(id, config)
+    if (entries.length === 0) refuse('conflict', `${id} has no tools: the plugin lists no tool server`)
+    const met = await Promise.all(entries.map(async entry => ({ entry, met: await kind.meet(entry, signal) })))
+    return met.flatMap(({ entry, met: { tools } }) => mcpTools(entry.id, entry.config, tools, new Set()))
+  }
+
   return {
     kind,
+    sessions,
     calls: {
       'GET /capabilities/{id}/tools': async ({ id, refresh = false }, { signal }) => {
         const found = await entriesNow().get(id)
-        if (found.kind !== 'mcp') refuseTools(id, found.kind)
         const { entry, problem } = await entriesNow().open(found)
+        if (found.kind === connections.plugins().kind) {
+          if (problem) refuse('dependency', problem.detail!)
+          return { tools: await pluginTools(id, entry.config, signal) }
+        }
+        if (found.kind !== 'mcp') refuseTools(id, found.kind)
         if (problem) refuse('dependency', problem.detail!)
         const known = kind.met.get(id)
         const met = refresh || !known ? await kind.meet(entry, signal) : known

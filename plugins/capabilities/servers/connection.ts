@@ -182,8 +182,8 @@ const overStdio = async (
   library: Library,
 ): Promise<ServerConnection> => {
   const { host, entry, conversationId, signal } = deps
-  await assertInstalled(host.place, { id: entry.id, program: server.program })
-  const transport = forgiving(new StdioTransport(await serverCommand(host, entry.id, server, conversationId)))
+  await assertInstalled(host.place, { ...entry, program: server.program })
+  const transport = forgiving(new StdioTransport(await serverCommand(host, entry, server, conversationId)))
   return connected(clientFor(library, deps), transport, 'stdio', entry, library, signal)
 }
 

@@ -1,6 +1,6 @@
 import { Refusal, type Log, type Store } from '../../../sdk/index.js'
 import type { ConnectedTool, ConnectedTools, ToolsAsked } from '../contract.js'
-import type { Entries, RecordedEntry } from '../records/entries.js'
+import type { Entries, OpenedEntry } from '../records/entries.js'
 import type { OpenEntry } from '../records/kinds.js'
 import type { ServerConnection } from './connection.js'
 import { agentNameOf, toolDigestOf, mcpTools, type ServerTool } from './tool-list.js'
@@ -23,6 +23,8 @@ export interface TurnOffers {
 
 export interface TurnToolsDeps {
   readonly entries: Pick<Entries, 'all' | 'open'>
+  /** The tool servers of plugins, by the connections that a turn may use. */
+  readonly brought: (capabilities: readonly string[] | undefined) => Promise<readonly OpenEntry[]>
   readonly sessions: ServerSessions
   readonly store: Pick<Store, 'get' | 'set' | 'delete'>
   readonly signal: AbortSignal
@@ -121,7 +123,11 @@ export class TurnTools {
   async #find({ conversationId, capabilities }: ToolsAsked): Promise<TurnOffers> {
     const all = await this.#deps.entries.all()
     const wanted = all.filter(({ id, kind }) => kind === 'mcp' && (capabilities?.includes(id) ?? true))
-    const found = await Promise.all(wanted.map(entry => this.#ofServer(conversationId, entry)))
+    const brought = await this.#deps.brought(capabilities)
+    const found = await Promise.all([
+      ...wanted.map(entry => this.#ofServer(conversationId, entry.id, () => this.#deps.entries.open(entry))),
+      ...brought.map(entry => this.#ofServer(conversationId, entry.id, async () => ({ entry }))),
+    ])
     const taken = new Set<string>()
     const offers = found
       .flatMap(({ offers: some = [] }) => some)
@@ -133,14 +139,17 @@ export class TurnTools {
     return { offers, problems: found.flatMap(({ problem }) => problem ?? []) }
   }
 
-  async #ofServer(conversationId: string, found: RecordedEntry): Promise<{ offers?: Offer[]; problem?: string }> {
-    const { id, config } = found
+  async #ofServer(
+    conversationId: string,
+    id: string,
+    open: () => Promise<OpenedEntry>,
+  ): Promise<{ offers?: Offer[]; problem?: string }> {
     try {
-      const { entry, problem } = await this.#deps.entries.open(found)
+      const { entry, problem } = await open()
       if (problem) return { problem: `${id}: ${problem.detail}` }
       const connection = await this.#deps.sessions.get(conversationId, entry)
       const tools = await this.#toolsOf(id, connection)
-      const shown = mcpTools(id, config, tools, await this.trusted(id))
+      const shown = mcpTools(id, entry.config, tools, await this.trusted(id))
       return {
         offers: shown
           .filter(({ offered }) => offered)

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { request, type IncomingMessage } from 'node:http'
 import { isIP, type Socket } from 'node:net'
 import { connect as secured, type TLSSocket } from 'node:tls'
+import { CLOSED } from '../../../sdk/node/network/failure-words.js'
 import type { OfferedCertificate, OfferedShare, WebdavTarget } from '../contract.js'
 import { portOf, type DiskSecrets } from '../entry.js'
 import { connectTo, failureWords } from './address.js'
@@ -127,7 +128,9 @@ const ask = async (
     },
     signal,
   })
-  const came = once(asked, 'response') as Promise<[IncomingMessage]>
+  // A server that switches the protocol makes no other event than the last.
+  const closed = once(asked, 'close').then(() => Promise.reject(new Error(CLOSED)))
+  const came = Promise.race([once(asked, 'response') as Promise<[IncomingMessage]>, closed])
   asked.end(body)
   const [answer] = await came
   const pieces: Buffer[] = []

@@ -2,7 +2,7 @@ import { lstat, mkdir, readdir, readlink, symlink, writeFile } from 'node:fs/pro
 import { join, posix } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { inRealFolder, plainBytes } from '../../../sdk/node/files/real-folders.js'
-import { leavesFolder, MOST_BYTES, MOST_FILES } from '../manifest/extension-folder.js'
+import { leavesFolder, MOST_BYTES, MOST_FILES } from '../../../sdk/node/transport/code-folder.js'
 
 /** Folders of a checkout that are no part of what runs. */
 export const NOT_COPIED: ReadonlySet<string> = new Set(['.git', 'node_modules'])
@@ -32,7 +32,7 @@ export const copyCheckout = async (workspace: string, segments: readonly string[
         else if (entry.isSymbolicLink()) {
           const link = await readlink(join(at, name))
           const path = posix.join(...below, name)
-          if (leavesFolder(path, link)) refuse('unprocessable', `${path} is a link that leaves the extension's folder`)
+          if (leavesFolder(path, link)) refuse('unprocessable', `${path} is a link that leaves its folder`)
           counted(0)
           await symlink(link, join(target, name))
         } else if (entry.isFile()) {

@@ -6,7 +6,7 @@ import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import { entryExists, foldersIn, inRealFolder } from '../../../sdk/node/files/real-folders.js'
 import { git } from '../../../sdk/node/programs/git.js'
 import { DEPENDENCY_FOLDERS, foldersWithGit } from '../../../sdk/node/repositories/folders-with-git.js'
-import type { ExtensionFolder } from '../manifest/extension-folder.js'
+import type { CodeFolder } from '../../../sdk/node/transport/code-folder.js'
 import { MANIFEST_FILE, readExtension, type ParsedExtension } from '../manifest/parse.js'
 
 const GIT_MS = 30_000
@@ -85,7 +85,7 @@ export const bundlesOf = ({ manifest }: Pick<ParsedExtension, 'manifest'>): stri
   [manifest.entry, manifest.server].filter(path => path !== undefined)
 
 /** Whether a source is newer than the oldest bundle. */
-export const isStale = ({ files }: Pick<ExtensionFolder, 'files'>, bundles: readonly string[]): boolean => {
+export const isStale = ({ files }: Pick<CodeFolder, 'files'>, bundles: readonly string[]): boolean => {
   const built = bundles.flatMap(path => files.get(path) ?? []).map(changedAt)
   if (built.length === 0) return false
   const oldest = Math.min(...built)

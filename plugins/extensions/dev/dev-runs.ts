@@ -11,7 +11,7 @@ import { record } from '../../../sdk/node/record/record.js'
 import { approvedBy } from '../approval/approval.js'
 import { nameOfSource, powersIn } from '../listing/catalog.js'
 import type { LoadedExtensions } from '../listing/loaded-extensions.js'
-import { folderHash, readExtensionFolder, type ExtensionFolder } from '../manifest/extension-folder.js'
+import { folderHash, readCodeFolder, type CodeFolder } from '../../../sdk/node/transport/code-folder.js'
 import { readExtension } from '../manifest/parse.js'
 import { comparedPowers, powersDigest } from '../powers/compared.js'
 import type { ExtensionPower } from '../powers/power.js'
@@ -45,7 +45,7 @@ export class DevRuns {
   readonly #updates: ExtensionUpdates
   readonly #trees: CheckoutTrees
   /** The folders as they were last read, by conversation and path. */
-  readonly #folders = new Map<string, ExtensionFolder>()
+  readonly #folders = new Map<string, CodeFolder>()
 
   constructor(all: LoadedExtensions, updates: ExtensionUpdates) {
     this.#all = all
@@ -218,7 +218,7 @@ export class DevRuns {
     const root = await mkdtemp(join(devFolder, id, STAGED))
     try {
       if (!(await copyCheckout(tree.root, segments, root))) return noFolder(tree, path)
-      const folder = await readExtensionFolder(root, { hashed: true })
+      const folder = await readCodeFolder(root, { hashed: true })
       const parsed = await readExtension(root, nameOfSource(installed.url, installed.path))
       if ('error' in parsed) return refuse('unprocessable', parsed.error)
       if (parsed.id !== id) refuse('unprocessable', `${path} is the extension ${parsed.id}, not ${id}`)
@@ -246,11 +246,11 @@ export class DevRuns {
     return added.length > 0 ? `it adds: ${added.join('; ')}` : 'rebuilt'
   }
 
-  async #read({ root, conversation }: CheckoutTree, path: string): Promise<ExtensionFolder> {
+  async #read({ root, conversation }: CheckoutTree, path: string): Promise<CodeFolder> {
     const key = keyOf({ path, ...(conversation !== undefined && { conversation }) })
     const before = this.#folders.get(key)
     const how = { hashed: true, without: NOT_COPIED, ...(before && { before }) }
-    const read = await inRealFolder(root, namesOf(path), {}, at => readExtensionFolder(at, how))
+    const read = await inRealFolder(root, namesOf(path), {}, at => readCodeFolder(at, how))
     const folder = read ?? { files: new Map(), bytes: 0 }
     this.#folders.set(key, folder)
     return folder

@@ -4,13 +4,14 @@ import { UpdateChecks } from '../update/checking.js'
 import { HealthWatch } from '../update/health.js'
 import { Registries } from '../update/registry.js'
 import { ExtensionUpdates } from '../update/updates.js'
-import type { InstallCalls } from './contract.js'
+import { connectedExtensions } from './connected.js'
+import type { ConnectedExtensionCalls, InstallCalls } from './contract.js'
 import { installExtension, installPreview } from './installing.js'
 import { CodeStaging } from './staging.js'
 
 /** The parts of the installation: its calls, its start and its use by others. */
 export interface InstallParts {
-  readonly calls: Handlers<InstallCalls>
+  readonly calls: Handlers<ConnectedExtensionCalls & InstallCalls>
   readonly updates: ExtensionUpdates
   readonly checks: UpdateChecks
   /** Completes or undoes interrupted installations. */
@@ -38,6 +39,7 @@ export const installParts = (all: LoadedExtensions): InstallParts => {
       checks.start()
     },
     calls: {
+      ...connectedExtensions({ install: deps, updates: () => updates }),
       'POST /extensions/install/preview': source => installPreview(deps, source),
       'POST /extensions/install': (source, context) => installExtension(deps, source, context),
       'POST /extensions/updates/check': async () => ({ ok: true, checkedAt: await checks.check() }),

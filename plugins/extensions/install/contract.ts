@@ -1,6 +1,7 @@
 import type { tags } from 'typia'
 import type { Stream } from '../../../sdk/contract.js'
 import type { Count, Ok, Size } from '../../../sdk/types.js'
+import type { CapabilityStatus, KindEntry, KindStep } from '../../capabilities/contract.js'
 import type { ExtensionId, PowersDigest } from '../listing/contract.js'
 import type { ExtensionManifest } from '../manifest/manifest.js'
 import type { PowersDiff } from '../records/kept-extension.js'
@@ -74,6 +75,22 @@ export interface UpdatePreview {
   digest: string
   problems: string[]
   changed: ChangedAmount
+}
+
+/** How group capabilities installs, asks, removes and renames the connections of kind `extension`. */
+export interface ConnectedExtensionCalls {
+  /** Checks the fields before anything is fetched. */
+  'extensions.kindCheck'(input: KindEntry): Ok
+  /** Installs or updates; 409: the digest is not that of its powers, which the message lists with it. */
+  'extensions.kindApply'(input: KindEntry): Stream<KindStep>
+  /** Says whether the extension runs, and why not. */
+  'extensions.kindStatus'(input: { id: string }): CapabilityStatus
+  /** 409: an update of it is being applied. */
+  'extensions.kindRelease'(input: { id: string }): Ok
+  /** Removes the extension that the connection installed. */
+  'extensions.kindForget'(input: { id: string }): Ok
+  /** Carries the extension to another id of the connection. */
+  'extensions.kindRename'(input: { id: string; to: string }): Ok
 }
 
 /** Extensions from repositories, at full commits. */

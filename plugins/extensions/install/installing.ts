@@ -8,7 +8,7 @@ import { problemsOf } from '../listing/problems.js'
 import { powersDigest } from '../powers/compared.js'
 import { listingIn, type Registries } from '../update/registry.js'
 import type { InstallLog, InstallPreview, InstallResult, InstallSource } from './contract.js'
-import type { CodeStaging, StagedCode } from './staging.js'
+import type { CodeStaging, LinkedSource, StagedCode } from './staging.js'
 
 /** The dependencies of installing. */
 export interface InstallDeps {
@@ -66,7 +66,7 @@ export const installPreview = async (
 /** Installs a commit; refusals come before the first line of the stream. */
 export const installExtension = async (
   deps: InstallDeps,
-  source: InstallSource & { digest: string },
+  source: InstallSource & LinkedSource & { digest: string },
   context: Context,
 ): Promise<AsyncIterable<InstallLog | InstallResult>> => {
   const { all, staging, registries } = deps
@@ -101,7 +101,7 @@ async function* told(installed: Promise<InstallResult>, first: string): AsyncGen
 const placed = async (
   { all, staging }: InstallDeps,
   staged: StagedCode,
-  { url, ref, path, secret, registry }: InstallSource,
+  { url, ref, path, secret, registry, link }: InstallSource & LinkedSource,
   context: Context,
 ): Promise<InstallResult> => {
   const { id, version, manifest, powers } = staged
@@ -119,6 +119,7 @@ const placed = async (
       ...(path !== undefined && { path }),
       ...(secret !== undefined && { secret }),
       ...(registry !== undefined && { registry }),
+      ...(link !== undefined && { link }),
       current: { ref, version, approval },
       policy: { updates: 'notify', advisories: 'auto-disable' },
     },

@@ -1,13 +1,18 @@
-import { mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse, type Host } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { isFull } from '../../../sdk/node/files/disk.js'
-import { flushFolders, flushTree } from '../../../sdk/node/files/files.js'
-import { contains } from '../../../sdk/node/files/paths.js'
 import { checkOutCommit } from '../../../sdk/node/transport/fetched-commit.js'
 import { nameOfSource, powersIn } from '../listing/catalog.js'
-import { MOST_BYTES, MOST_FILES, readExtensionFolder, type ExtensionFolder } from '../manifest/extension-folder.js'
+import {
+  assertRepositoryPath,
+  MOST_BYTES,
+  MOST_FILES,
+  placeCode,
+  readCodeFolder,
+  type CodeFolder,
+} from '../../../sdk/node/transport/code-folder.js'
 import { readExtension, type ParsedExtension } from '../manifest/parse.js'
 import type { ExtensionPower } from '../powers/power.js'
 import type { InstallSource } from './contract.js'
@@ -21,8 +26,16 @@ export interface StagedCode extends ParsedExtension {
   readonly root: string
   /** The extension's folder in it. */
   readonly dir: string
-  readonly folder: ExtensionFolder
+  readonly folder: CodeFolder
   readonly powers: readonly ExtensionPower[]
+}
+
+/** How a connection of kind `extension` fetches. */
+export interface LinkedSource {
+  /** The connection; its stored token is sent. */
+  readonly link?: string
+  /** The token itself, before it is stored. */
+  readonly token?: string
 }
 
 /** Fetches commits into a folder of the daemon's own. */
@@ -38,14 +51,15 @@ export class CodeStaging {
   }
 
   /** Fetches a commit and reads its manifest; the caller moves it away or drops it. */
-  async fetch({ url, ref, path = '', secret }: Omit<InstallSource, 'registry'>): Promise<StagedCode> {
-    assertInnerPath(path)
+  async fetch(source: Omit<InstallSource, 'registry'> & LinkedSource): Promise<StagedCode> {
+    const { url, ref, path = '', secret, link, token } = source
+    assertRepositoryPath(path, 'path')
     await mkdir(this.#root, { recursive: true, mode: 0o700 })
     const root = await mkdtemp(join(this.#root, 'code-'))
     try {
-      await checkOutCommit(this.#host, root, { url, ref, ...(secret !== undefined && { secret }) }, LIMITS)
+      await checkOutCommit(this.#host, root, { url, ref, secret, token: token ?? (await this.#tokenOf(link)) }, LIMITS)
       const dir = join(root, path)
-      const folder = await readExtensionFolder(dir, { hashed: false })
+      const folder = await readCodeFolder(dir, { hashed: false })
       if (folder.wrong !== undefined) refuse('unprocessable', folder.wrong)
       const parsed = await readExtension(dir, nameOfSource(url, path))
       if ('error' in parsed) return refuse('unprocessable', parsed.error)
@@ -55,6 +69,11 @@ export class CodeStaging {
       if (isFull(error)) refuse('too-large', 'the disk is full: free some space and try again', { cause: error })
       throw error
     }
+  }
+
+  async #tokenOf(link: string | undefined): Promise<string | undefined> {
+    if (link === undefined || !(await this.#host.serves('secrets.get'))) return undefined
+    return (await this.#host.call('secrets.get', { name: `${link}/token` })).value
   }
 
   /** Removes an unneeded fetched commit. */
@@ -69,11 +88,7 @@ export class CodeStaging {
    */
   async place({ root }: Pick<StagedCode, 'root'>, to: string, kept: boolean): Promise<void> {
     if (kept) return this.drop(root)
-    await mkdir(join(to, '..'), { recursive: true, mode: 0o700 })
-    await rm(to, { recursive: true, force: true })
-    await flushTree(root)
-    await rename(root, to)
-    await flushFolders(to)
+    await placeCode(root, to)
     failpoint('extensions.code.placed')
   }
 
@@ -84,11 +99,4 @@ export class CodeStaging {
       if (all || (found && Date.now() - found.mtimeMs > KEPT_MS)) await this.drop(join(this.#root, name))
     }
   }
-}
-
-const assertInnerPath = (path: string): void => {
-  if (path === '') return
-  const bad = /[\\\0]/.test(path) || path.split('/').some(part => part === '' || part === '.' || part === '..')
-  if (bad || !contains('/x', join('/x', path)) || path === '.git' || path.startsWith('.git/'))
-    refuse('invalid', `path: expected a folder of the repository, found ${JSON.stringify(path.slice(0, 100))}`)
 }

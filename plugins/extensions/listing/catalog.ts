@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { folderHash, hasBelow, readExtensionFolder, type ExtensionFolder } from '../manifest/extension-folder.js'
+import { folderHash, hasBelow, readCodeFolder, type CodeFolder } from '../../../sdk/node/transport/code-folder.js'
 import { MANIFEST_FILE, readExtension, type ParsedExtension } from '../manifest/parse.js'
 import type { ExtensionPower } from '../powers/power.js'
 import { declaredPowers } from '../powers/powers.js'
@@ -14,7 +14,7 @@ export interface LoadedExtension extends ParsedExtension {
   readonly dir: string
   /** Its folder, as people know it. */
   readonly shown: string
-  readonly folder: ExtensionFolder
+  readonly folder: CodeFolder
   /** The shown commit. */
   readonly commit: string
   /** Changes with its code. */
@@ -23,7 +23,7 @@ export interface LoadedExtension extends ParsedExtension {
 }
 
 interface FoundFolder {
-  readonly folder: ExtensionFolder
+  readonly folder: CodeFolder
   readonly stamp: string
   readonly loaded?: LoadedExtension
   readonly error?: string
@@ -160,10 +160,10 @@ interface FolderAsked {
 const readFolder = async (
   dir: string,
   { named, source, shown, commit, revision }: FolderAsked,
-  before?: ExtensionFolder,
+  before?: CodeFolder,
 ): Promise<FoundFolder> => {
   const stamp = await stampOf(dir)
-  const folder = await readExtensionFolder(dir, {
+  const folder = await readCodeFolder(dir, {
     ...(before && { before }),
     // Packages that an author's tests and types need are not part of the extension.
     ...(revision === undefined && { without: NODE_MODULES }),
@@ -181,7 +181,7 @@ const readFolder = async (
 /** The powers of an extension, including those of its agent folder. */
 export const powersIn = (
   { manifest, compatible }: Pick<ParsedExtension, 'manifest' | 'compatible'>,
-  folder: Pick<ExtensionFolder, 'files'>,
+  folder: Pick<CodeFolder, 'files'>,
 ): ExtensionPower[] => {
   const { agent } = manifest.contributes ?? {}
   const root = agent?.path === undefined || agent.path === '.' ? '' : `${agent.path}/`

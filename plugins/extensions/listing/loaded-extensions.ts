@@ -43,6 +43,7 @@ export class LoadedExtensions implements ExtensionRecords {
   #groups: readonly LoadedGroup[] = []
   #build = ''
   #open = false
+  #loading: Promise<void> | undefined
 
   constructor(host: Host) {
     const { workspace } = host.place
@@ -84,8 +85,12 @@ export class LoadedExtensions implements ExtensionRecords {
     return join(this.host.place.folder, 'data', id)
   }
 
-  /** Reads the records and the folders; starts nothing yet. */
-  async load(): Promise<void> {
+  /** Reads the records and the folders, once; starts nothing yet. */
+  load(): Promise<void> {
+    return (this.#loading ??= this.#load())
+  }
+
+  async #load(): Promise<void> {
     const [{ groups }, { build }] = await Promise.all([this.host.call('kernel.groups'), this.host.call('kernel.info')])
     this.#groups = groups
     this.#build = build

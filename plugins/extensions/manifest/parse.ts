@@ -4,7 +4,7 @@ import { parseObject } from '../../../sdk/node/files/json.js'
 import { plainBytes } from '../../../sdk/node/files/real-folders.js'
 import { checkIdentity, checkManifest } from './contract.js'
 import { admitsHost, engineRange, HOST_API_VERSION } from './engines.js'
-import { wrongFragment } from './extension-folder.js'
+import { wrongFragment } from './fragment.js'
 import type { ExtensionManifest } from './manifest.js'
 import { wrongInManifest } from './manifest-rules.js'
 

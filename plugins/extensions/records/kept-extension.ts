@@ -91,6 +91,8 @@ export interface InstalledCode {
   readonly url: string
   readonly path?: string
   readonly secret?: string
+  /** The connection that installed it, whose access token it is fetched with. */
+  readonly link?: string
   readonly registry?: string
   readonly current: InstalledVersion
   readonly previous?: InstalledVersion
@@ -123,6 +125,8 @@ export interface KeptExtension {
 export interface RemovalLeft {
   /** The folder of a workspace extension, below that of all of them. */
   readonly folder?: string
+  /** The connections that are removed with it. */
+  readonly connections?: readonly string[]
 }
 
 /** How often a declared entry was used, and when last. */

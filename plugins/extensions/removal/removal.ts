@@ -34,7 +34,7 @@ export const removalPlan = async (
     ...{ id, name, version, source },
     ...(updating(id) && { blocked: 'an update of it is being applied: wait until that is done' }),
     files: await filesOf(all, found),
-    connections: [],
+    connections: await connectionsOf(all, found),
     settings: [
       ...Object.keys(stored).map(key => ({ key, secret: false })),
       ...secrets.map(key => ({ key, secret: true })),
@@ -47,6 +47,19 @@ export const removalPlan = async (
       ...(settings.length > 0 || source === 'workspace' ? [`other entries of ${SETTINGS_FILE} stay as they are`] : []),
     ],
   }
+}
+
+/** The connections that are nothing without it: the one that installed it, and those made from its cards. */
+const connectionsOf = async (all: LoadedExtensions, { id, manifest }: LoadedExtension) => {
+  if (!(await all.host.serves('capabilities.records'))) return []
+  const cards = new Set((manifest.contributes?.capabilities ?? []).map(card => card.id as string))
+  const link = all.kept.get(id)?.installed?.link
+  const { capabilities } = await all.host.call('capabilities.records', {})
+  return capabilities.flatMap(({ id: name, kind, card = kind, secrets }) =>
+    name === link || cards.has(card)
+      ? [{ id: name, kind, entry: card, secrets: [...secrets], effect: 'removed' as const }]
+      : [],
+  )
 }
 
 /** The automations that start by messages of a provider. */
@@ -87,19 +100,23 @@ export const removeExtension = async (
   if (all.isBuiltin(id)) refuse('conflict', `${id} is built in and cannot be removed`)
   if (updating(id)) refuse('conflict', `an update of ${id} is being applied: wait until that is done`)
   return all.turns.with(id, async () => {
-    const { blocked, rebuildNeeded } = await removalPlan(all, id, updating)
+    const { blocked, rebuildNeeded, connections: planned } = await removalPlan(all, id, updating)
     if (blocked !== undefined) refuse('conflict', blocked)
-    await all.values.assertDroppable(id)
+    await all.values.assertDroppable(
+      id,
+      planned.some(({ secrets }) => secrets.length > 0),
+    )
+    const connections = planned.flatMap(({ id: name, effect }) => (effect === 'removed' ? [name] : []))
     const { source, shown } = all.get(id)
     const before = all.kept.get(id) ?? { id, source, enabled: true }
     const folder = source === 'workspace' ? shown.slice(WORKSPACE_FOLDER.length + 1) : undefined
-    const left = folder === undefined ? {} : { folder }
+    const left = { ...(folder !== undefined && { folder }), ...(connections.length > 0 && { connections }) }
     const marked: KeptExtension = { ...before, removing: left }
     await all.kept.put(marked)
     failpoint('extensions.remove.marked')
     await finishRemoval(all, marked)
     await record(all.host, { type: 'extension.removed', outcome: 'ok', extra: { id } }, context)
-    return { ok: true, connections: [], rebuildNeeded }
+    return { ok: true, connections, rebuildNeeded }
   })
 }
 
@@ -107,6 +124,8 @@ export const removeExtension = async (
 const finishRemoval = async (all: LoadedExtensions, kept: KeptExtension): Promise<void> => {
   const { id, removing } = kept
   await all.converge(id)
+  for (const connection of removing?.connections ?? []) await disconnect(all, connection)
+  failpoint('extensions.remove.connections')
   try {
     await all.values.drop(id)
     failpoint('extensions.remove.settings')
@@ -123,6 +142,14 @@ const finishRemoval = async (all: LoadedExtensions, kept: KeptExtension): Promis
   await all.catalog.reload(id)
   await all.catalog.rescan()
   all.changed(id)
+}
+
+/** Removes a connection that is nothing without its extension. */
+const disconnect = async ({ host }: LoadedExtensions, id: string): Promise<void> => {
+  if (!(await host.serves('DELETE /capabilities/{id}'))) return
+  await host.call('DELETE /capabilities/{id}', { id }).catch((error: unknown) => {
+    if (!(error instanceof Refusal) || error.reason !== 'not-found') throw error
+  })
 }
 
 /** Completes interrupted removals. */

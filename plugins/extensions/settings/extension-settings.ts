@@ -83,9 +83,9 @@ export class ExtensionSettings {
   }
 
   /** Refuses if the secret values of an extension could not be removed now. */
-  async assertDroppable(id: string): Promise<void> {
+  async assertDroppable(id: string, withSecrets = false): Promise<void> {
     await this.stored(id)
-    if ((await this.secretKeys(id)).length > 0 && !(await this.#host.call('secrets.names')).open)
+    if ((withSecrets || (await this.secretKeys(id)).length > 0) && !(await this.#host.call('secrets.names')).open)
       refuse('unavailable', LOCKED)
   }
 

@@ -5,11 +5,14 @@ import { isMeaningfulVariable } from '../../../sdk/node/programs/meaningful-vari
 import { wallKind } from '../../../sdk/node/wall/wall.js'
 import { AGENT_HOOKS, type LoadedExtension } from '../listing/catalog.js'
 import type { LoadedExtensions } from '../listing/loaded-extensions.js'
-import { hasBelow } from '../manifest/extension-folder.js'
-import type { AgentFolder, ExtensionTurnCalls, TurnExtensions } from './contract.js'
+import { hasBelow } from '../../../sdk/node/transport/code-folder.js'
+import { plainText } from '../../../sdk/node/files/real-folders.js'
+import type { AgentFolder } from '../../capabilities/contract.js'
+import type { ExtensionTurnCalls, TurnExtensions } from './contract.js'
 
 /** Where programs of a turn see the code of extensions, each in a folder named by its id. */
 const FOLDER = '/run/sandbox-extensions'
+const MOST_SKILL = 256 * 1024
 
 /** The folder in which programs of a turn see the code of an extension; without a wall they see the machine's. */
 const seenAt = async ({ id, dir }: Pick<LoadedExtension, 'id' | 'dir'>): Promise<string> =>
@@ -26,6 +29,10 @@ const agentFolderOf = async (found: LoadedExtension): Promise<AgentFolder[]> => 
   const { path = '.' } = agent
   return [{ id: found.id, dir: posix.join(found.dir, path), seen: posix.join(await seenAt(found), path) }]
 }
+
+/** The text of a skill: a file, or the one of that name in a folder. */
+const skillText = async (dir: string, path: string): Promise<string | undefined> =>
+  (await plainText(posix.join(dir, path), MOST_SKILL)) ?? plainText(posix.join(dir, path, 'SKILL.md'), MOST_SKILL)
 
 /** The settings of an extension that the shell of agents gets, by the name of the variable. */
 const variablesOf = async (
@@ -74,6 +81,18 @@ export const extensionTurnCalls = (host: Host, all: LoadedExtensions): Handlers<
       return turn
     },
     'extensions.agentFolders': async ({ extensions }) => ({ folders: await foldersOf(await running(extensions)) }),
+    'extensions.cards': async () => {
+      const found = await running(undefined)
+      const cards = await Promise.all(
+        found.flatMap(({ id, dir, manifest }) =>
+          (manifest.contributes?.capabilities ?? []).map(async card => {
+            const skill = card.skill === undefined ? undefined : await skillText(dir, card.skill)
+            return { extension: id, card: structuredClone(card), ...(skill !== undefined && { skill }) }
+          }),
+        ),
+      )
+      return { cards: [...new Map(cards.toReversed().map(each => [each.card.id, each])).values()].toReversed() }
+    },
     'extensions.ids': async () => {
       await all.refresh()
       return { ids: [...all.catalog.loaded.keys()] }

@@ -199,14 +199,15 @@ export class ExtensionUpdates {
 
   async #fetch(
     id: string,
-    { url, path, secret, update }: InstalledCode,
+    { url, path, secret, link, update }: InstalledCode,
     wanted: string | undefined,
   ): Promise<StagedCode & { readonly ref: string }> {
     const ref = wanted ?? update?.ref
     if (ref === undefined) return refuse('conflict', `no update of ${id} is recorded: name a commit`)
     const from = ref === update?.ref ? { url: update.url, path: update.path } : { url, path }
     const given = { url: from.url, ref, ...(from.path !== undefined && { path: from.path }) }
-    const token = secret !== undefined && from.url === url ? { secret } : {}
+    const token =
+      from.url !== url ? {} : { ...(secret !== undefined && { secret }), ...(link !== undefined && { link }) }
     const staged = await this.#deps.staging.fetch({ ...given, ...token })
     if (staged.id === id) return { ...staged, ref }
     await this.#deps.staging.drop(staged.root)

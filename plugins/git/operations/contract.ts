@@ -15,6 +15,7 @@ export interface LeavingCommit {
 export interface UndoableAction {
   kind: 'commit' | 'amend' | 'merge' | 'rebase' | 'cherry-pick' | 'revert' | 'reset' | 'pull' | 'other'
   description: string
+  /** `HEAD` where no branch is checked out. */
   branch: string
   sha: string
   previousSha: string
@@ -171,7 +172,8 @@ export interface OperationCalls {
   'POST /git/{repo}/abort'(input: { repo: GitRepoName; staleLock?: boolean } & ExpectedHead): GitResult
 
   /**
-   * Preview undoing the last move of the current branch, from its reflog.
+   * Preview undoing the last move of the current branch, from its reflog; without a branch, a commit, a reset or a
+   * landing.
    *
    * `recommended` is soft for a commit and an amend, hard for operations that rewrote files.
    *

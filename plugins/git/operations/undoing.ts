@@ -27,11 +27,12 @@ const kindOf = (message: string): UndoableAction['kind'] => {
   return /^pull/.test(message) ? 'pull' : 'other'
 }
 
-/** The last reflog entry of a branch. */
-const lastEntry = (common: string, branch: string): { from: string; to: string; message: string } | undefined => {
-  const lines = readPlain(join(common, 'logs/refs/heads', branch), MOST_LOG)
-    ?.trimEnd()
-    .split('\n')
+/** The moves of a HEAD without a branch that can be undone: others are checkouts. */
+const OF_DETACHED = /^(?:sandbox: land|commit|reset:)/
+
+/** The last entry of a reflog. */
+const lastEntry = (log: string): { from: string; to: string; message: string } | undefined => {
+  const lines = readPlain(log, MOST_LOG)?.trimEnd().split('\n')
   const [, from, to, message = ''] = /^([0-9a-f]+) ([0-9a-f]+) [^\t]*\t?(.*)$/.exec(lines?.at(-1) ?? '') ?? []
   return from === undefined || to === undefined ? undefined : { from, to, message }
 }
@@ -67,9 +68,10 @@ export const undoableIn = async (objects: Objects, opened: OpenRepo): Promise<Un
   const { git, sees } = opened
   if (operationOf(git.place.gitdir)) return 'mid-operation'
   const branch = await currentBranch(git)
-  if (branch === undefined) return 'detached'
+  const { common, gitdir } = git.place
   const head = await objects.head(git)
-  const entry = lastEntry(git.place.common, branch)
+  const entry = lastEntry(branch === undefined ? join(gitdir, 'logs/HEAD') : join(common, 'logs/refs/heads', branch))
+  if (branch === undefined && !OF_DETACHED.test(entry?.message ?? '')) return 'detached'
   if (head === undefined || !entry || entry.to !== head) return 'no-history'
   if (ZERO.test(entry.from)) return 'created'
   const previous = await objects.read(git, `${entry.from}^{commit}`, 0)
@@ -86,12 +88,12 @@ export const undoableIn = async (objects: Objects, opened: OpenRepo): Promise<Un
   return {
     kind,
     description: opened.only ? kind : entry.message.slice(0, 500),
-    branch,
+    branch: branch ?? 'HEAD',
     sha: head,
     previousSha: entry.from,
     changesWorkingTree: files.length > 0,
     commits: opened.only ? [] : commits,
-    pushed: await isPushed(opened, branch, entry.from, head),
+    pushed: branch !== undefined && (await isPushed(opened, branch, entry.from, head)),
     files: files.slice(0, MOST_FILES),
     wouldLose: [...new Set(lost.map(({ path }) => path).filter(sees))].slice(0, MOST_FILES),
     recommended: kind === 'commit' || kind === 'amend' ? 'soft' : 'hard',

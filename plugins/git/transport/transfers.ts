@@ -79,7 +79,7 @@ export class Transfers {
   /** The stored password or private key that is bound to a host. */
   async #stored(host: string, form: 'password' | 'key'): Promise<string | undefined> {
     if (!(await this.#host.serves('secrets.forHost'))) return undefined
-    return (await this.#host.call('secrets.forHost', { host, form, lane: 'git', detail: `git ${host}` })).value
+    return (await this.#host.call('secrets.forHost', { host, form, lane: 'code', detail: `git ${host}` })).value
   }
 }
 

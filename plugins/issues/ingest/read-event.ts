@@ -17,10 +17,14 @@ const MOST_FINGERPRINT = 20
 const EARLY_MS = 90 * 24 * 3_600_000
 const LATE_MS = 5 * 60_000
 const EVENT_ID = /^[0-9a-f]{32}$/
-const LEVELS: { readonly [level: string]: IssueLevel } = {
-  ...{ fatal: 'fatal', critical: 'fatal', error: 'error', warning: 'warning', warn: 'warning' },
-  ...{ info: 'info', log: 'info', debug: 'debug' },
-}
+const LEVELS = new Map<string, IssueLevel>([
+  ...(['fatal', 'error', 'warning', 'info', 'debug'] as const).map(level => [level, level] as const),
+  ...([
+    ['critical', 'fatal'],
+    ['warn', 'warning'],
+    ['log', 'info'],
+  ] as const),
+])
 
 /** What of a reporter and of the request decides how its events are read. */
 export interface ReadingOptions {
@@ -163,7 +167,7 @@ export const readEvent = (given: GivenObject, id: string, options: ReadingOption
   const contexts = reportedFields(given.contexts)
   const request = reportedFields(given.request)
   const [message, sdk, extra] = [messageOf(given), reportedFields(given.sdk), extraOf(given, user, scrub)]
-  const level = LEVELS[reportedText(given.level) ?? ''] ?? 'error'
+  const level = LEVELS.get(reportedText(given.level) ?? '') ?? 'error'
   const named = (field: string, value: string | undefined, most = MOST_NAME) =>
     value === undefined ? {} : { [field]: scrub.text(value, most) }
   const event: StoredEvent = {

@@ -10,13 +10,16 @@ const MOST_TEXT = 500
 const MOST_URL = 2_000
 const MOST_COUNT = 0xffffffff
 const MOST_NEEDS = 100
+/** More than any page that is asked for has. */
+const MOST_ROWS = 200
 
 /** An object, an empty one in place of anything else. */
 export const givenObject = (value: unknown): GivenJson =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as GivenJson) : {}
 
-/** The objects of a list. */
-export const givenList = (value: unknown): GivenJson[] => (Array.isArray(value) ? value.map(givenObject) : [])
+/** The first objects of a list, as many as a page has. */
+export const givenList = (value: unknown): GivenJson[] =>
+  Array.isArray(value) ? value.slice(0, MOST_ROWS).map(givenObject) : []
 
 /** One line of text; empty where there is none. */
 export const givenText = (value: unknown, most = MOST_TEXT): string =>
@@ -50,18 +53,18 @@ export const givenFields = <T extends object>(fields: T): { [K in keyof T]?: Exc
 export const secondsBetween = (from: number | undefined, to: number | undefined): number | undefined =>
   from === undefined || to === undefined ? undefined : Math.max(0, Math.round((to - from) / 1000))
 
-const CONCLUSIONS: { readonly [word: string]: PipelineStatus } = {
-  success: 'success',
-  neutral: 'success',
-  failure: 'failed',
-  failed: 'failed',
-  timed_out: 'failed',
-  startup_failure: 'failed',
-  cancelled: 'canceled',
-  canceled: 'canceled',
-  stale: 'canceled',
-  skipped: 'skipped',
-}
+const CONCLUSIONS: ReadonlyMap<string, PipelineStatus> = new Map([
+  ['success', 'success'],
+  ['neutral', 'success'],
+  ['failure', 'failed'],
+  ['failed', 'failed'],
+  ['timed_out', 'failed'],
+  ['startup_failure', 'failed'],
+  ['cancelled', 'canceled'],
+  ['canceled', 'canceled'],
+  ['stale', 'canceled'],
+  ['skipped', 'skipped'],
+])
 
 /** What a forge's word for an end means; every other word means that it has not ended. */
-export const statusOfWord = (word: string): PipelineStatus => CONCLUSIONS[word] ?? 'running'
+export const statusOfWord = (word: string): PipelineStatus => CONCLUSIONS.get(word) ?? 'running'

@@ -25,27 +25,31 @@ const NAMES: readonly (readonly [words: RegExp, title: string])[] = [
 ]
 
 /** What programs are called, by their own name. */
-const PROGRAMS: { readonly [program: string]: string } = {
-  postgres: 'PostgreSQL',
-  mysqld: 'MySQL',
-  mariadbd: 'MariaDB',
-  mongod: 'MongoDB',
-  'redis-server': 'Redis',
-  nginx: 'nginx',
-  caddy: 'Caddy',
-  sshd: 'SSH server',
-  dockerd: 'Docker',
-  ollama: 'Ollama',
-}
+const PROGRAMS = new Map(
+  Object.entries({
+    postgres: 'PostgreSQL',
+    mysqld: 'MySQL',
+    mariadbd: 'MariaDB',
+    mongod: 'MongoDB',
+    'redis-server': 'Redis',
+    nginx: 'nginx',
+    caddy: 'Caddy',
+    sshd: 'SSH server',
+    dockerd: 'Docker',
+    ollama: 'Ollama',
+  }),
+)
 
-const INTERPRETERS: { readonly [program: string]: string } = {
-  node: 'Node.js',
-  bun: 'Bun',
-  deno: 'Deno',
-  ruby: 'Ruby',
-  php: 'PHP',
-  java: 'Java',
-}
+const INTERPRETERS = new Map(
+  Object.entries({
+    node: 'Node.js',
+    bun: 'Bun',
+    deno: 'Deno',
+    ruby: 'Ruby',
+    php: 'PHP',
+    java: 'Java',
+  }),
+)
 
 /** A word for a program that listens, from its command line. */
 export const programTitle = (args: readonly string[]): string => {
@@ -53,9 +57,9 @@ export const programTitle = (args: readonly string[]): string => {
   const named = NAMES.find(([words]) => words.test(line))
   if (named) return named[1]
   const program = basename(args[0] ?? '').replace(/:$/, '')
-  const known = PROGRAMS[program]
+  const known = PROGRAMS.get(program)
   if (known) return known
-  const language = INTERPRETERS[program] ?? (/^python[\d.]*$/.test(program) ? 'Python' : undefined)
+  const language = INTERPRETERS.get(program) ?? (/^python[\d.]*$/.test(program) ? 'Python' : undefined)
   if (!language) return program.slice(0, LONGEST) || 'unknown program'
   const script = args.slice(1).find(each => /\.[a-z]{2,4}$/.test(each) && !each.startsWith('-'))
   return `${language} program${script ? ` ${basename(script)}` : ''}`.slice(0, LONGEST)

@@ -85,6 +85,8 @@ export interface ProviderDefinition {
   /** Its own agent program. */
   harness?: { program: string; install: string }
   refusals?: DefinedRefusal[]
+  /** Its models can be asked to answer faster, for more money. */
+  fast?: boolean
 }
 
 /** The definition that a text holds as JSON; throws where it is none. */

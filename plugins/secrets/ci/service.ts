@@ -1,4 +1,5 @@
 import { Refusal, refuse } from '../../../sdk/index.js'
+import { asData } from '../../../sdk/node/access/redact.js'
 import { askOutside } from '../../../sdk/node/network/outbound.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { namesOf } from '../../../sdk/node/programs/library.js'
@@ -27,6 +28,7 @@ const WITHIN = 20_000
 const MOST_ANSWER = 4 * 1024 * 1024
 const PAGE = 100
 const MOST_PAGES = 20
+const MOST_WORDS = 300
 
 interface Row {
   readonly name?: string
@@ -91,10 +93,23 @@ const parsed = (text: string): unknown => {
   }
 }
 
+/** What a service says of its refusal, as one line. */
 const wordsOf = (value: unknown): string => {
   const { message } = (value ?? {}) as { message?: unknown }
-  return (typeof message === 'string' ? message : message === undefined ? '' : JSON.stringify(message)).slice(0, 300)
+  if (message === undefined) return ''
+  try {
+    return asData(typeof message === 'string' ? message : JSON.stringify(message), MOST_WORDS)
+  } catch {
+    // It is nested too deep.
+    return ''
+  }
 }
+
+/** A row of a list, with those of its fields that are texts; none where it is no row. */
+const rowOf = (given: unknown): Row[] =>
+  typeof given === 'object' && given !== null
+    ? [Object.fromEntries(Object.entries(given).filter(([, field]) => typeof field === 'string'))]
+    : []
 
 /** The rows of every page; `field` holds them where the answer is no list. */
 const rows = async (place: CiPlace, path: string, field?: string): Promise<Row[]> => {
@@ -104,7 +119,7 @@ const rows = async (place: CiPlace, path: string, field?: string): Promise<Row[]
     const { value } = await ask(place, { path: `${path}?${size}=${PAGE}&page=${page}` })
     const found = field === undefined ? value : (value as { [field: string]: unknown } | undefined)?.[field]
     if (!Array.isArray(found)) return refuse('dependency', `${new URL(place.api).host} answered no list of variables`)
-    all.push(...(found as Row[]))
+    all.push(...found.slice(0, PAGE).flatMap(rowOf))
     if (found.length < PAGE) break
   }
   return all
@@ -115,12 +130,15 @@ const stamps = (found: readonly Row[]): Map<string, string> =>
 
 const projectPath = (project: string): string => project.split('/').map(encodeURIComponent).join('/')
 
-/** A value encrypted for one key, so that only the service reads it. */
-const sealedFor = async (value: string, key: string): Promise<string> => {
+/** A value encrypted for one key, so that only the service reads it; undefined: it is no key. */
+const sealedFor = async (value: string, key: string): Promise<string | undefined> => {
   const sodium = namesOf(await import('libsodium-wrappers'))
   await sodium.ready
-  const sealed = sodium.crypto_box_seal(Buffer.from(value), Buffer.from(key, 'base64'))
-  return Buffer.from(sealed).toString('base64')
+  try {
+    return Buffer.from(sodium.crypto_box_seal(Buffer.from(value), Buffer.from(key, 'base64'))).toString('base64')
+  } catch {
+    return undefined
+  }
 }
 
 const github = (place: CiPlace): CiService => {
@@ -141,7 +159,9 @@ const github = (place: CiPlace): CiService => {
     names: async () => stamps(await rows(place, base, 'secrets')),
     put: async (name, value) => {
       const { key, key_id } = await (known ??= publicKey())
-      const body = { encrypted_value: await sealedFor(value, key), key_id }
+      const sealed = await sealedFor(value, key)
+      if (sealed === undefined) refuse('dependency', `${new URL(place.api).host} answered a public key that is none`)
+      const body = { encrypted_value: sealed, key_id }
       await ask(place, { method: 'PUT', path: `${base}/${encodeURIComponent(name)}`, body })
     },
   }

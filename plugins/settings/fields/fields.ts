@@ -113,6 +113,28 @@ const FIELDS: { readonly [key in SettingKey]: Field } = {
     description: 'Such as low, medium or high; empty: the model’s usual one.',
     ...{ min: 0, max: 40, applies: 'next-conversation' },
   },
+  autoTier: {
+    type: 'enum',
+    title: 'Easy turns on a cheaper model',
+    description:
+      'shadow: turns are judged and recorded, and run on the chosen model. on: easy turns run on the first usable '
+      + 'model of the list below. off: none is judged. Judging asks a model of small jobs one short question a turn.',
+    ...{ values: ['off', 'shadow', 'on'], applies: 'next-turn' },
+  },
+  autoTierEagerness: {
+    type: 'enum',
+    title: 'What counts as easy',
+    description: 'The difficulty, 0 to 1, below which a turn is easy. cautious: 0.2. balanced: 0.35. eager: 0.5.',
+    ...{ values: ['cautious', 'balanced', 'eager'], applies: 'next-turn' },
+  },
+  autoFastModels: {
+    type: 'list',
+    title: 'Cheaper models for easy turns',
+    description:
+      'Tried in order: provider:model. Only those of the provider of a turn count; a turn whose provider has none is '
+      + 'not judged.',
+    ...{ min: 0, max: 10, applies: 'next-turn' },
+  },
   rules: {
     type: 'list',
     title: 'Rules',

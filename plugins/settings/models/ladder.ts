@@ -5,7 +5,7 @@ import type { Settings } from '../contract.js'
 import type { ModelLadder, ModelRung, RoleModels } from './contract.js'
 
 type ModelHost = Pick<Host, 'call' | 'serves'>
-type Lists = Pick<Settings, 'quickModel' | 'agentRunModels'>
+type Lists = Pick<Settings, 'quickModel' | 'agentRunModels' | 'autoFastModels'>
 type List = keyof Lists
 
 /** Small jobs, which `quickModel` is for: one answer, or a short run. */
@@ -21,8 +21,12 @@ const RUN_ROLES = [
   'extension-review',
   'loop-iteration',
 ] as const
-/** Every automatic job: the two settings, then the roles of runs. */
-export const MODEL_ROLES: readonly string[] = ['quickModel', 'agentRunModels', ...QUICK_ROLES, ...RUN_ROLES]
+/** Every automatic job: the three settings, then the roles of runs. */
+export const MODEL_ROLES: readonly string[] = [
+  ...['quickModel', 'agentRunModels', 'autoFastModels'],
+  ...QUICK_ROLES,
+  ...RUN_ROLES,
+]
 
 const MOST_PRICES = 200
 const SERVER = 'endpoint/'
@@ -36,6 +40,7 @@ const STANDINGS: { readonly [ready in ProviderStanding['ready']]: string } = {
 }
 
 const listOf = (role: string): List | undefined => {
+  if (role === 'autoFastModels') return 'autoFastModels'
   if (role === 'quickModel' || QUICK_ROLES.some(one => one === role)) return 'quickModel'
   return MODEL_ROLES.includes(role) ? 'agentRunModels' : undefined
 }
@@ -55,7 +60,7 @@ export const ladderOf = async (
     const resolved = await Promise.all(configured.map(key => rungOf(host, connected, key, quick)))
     return { role, from: 'list', configured, resolved }
   }
-  if (!quick) return { role, from: 'composer', configured, resolved: [] }
+  if (!quick) return { role, from: list === 'autoFastModels' ? 'none' : 'composer', configured, resolved: [] }
   const resolved = await cheapestFirst(host, connected)
   return { role, from: resolved.some(({ usable }) => usable) ? 'auto' : 'none', configured, resolved }
 }

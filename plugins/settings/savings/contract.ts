@@ -1,6 +1,7 @@
 import type { tags } from 'typia'
 import type { Millis } from '../../../sdk/types.js'
 import type { Day, Sum } from '../../usage/contract.js'
+import type { TierSavings } from '../tier/report.js'
 
 /** One side of an experiment. */
 export interface ExperimentSide {
@@ -67,16 +68,6 @@ export interface InputSavings {
   perCleaner: SavingsCleaner[]
   holdout: SavingsHoldout
   gaps: SavingsGap[]
-}
-/** What the choice of a model for easy turns was worth. */
-export interface TierSavings {
-  judged: Sum
-  fast: Sum
-  atStakeUsd: number
-  routed: Sum
-  routedUsd: number
-  escalated: Sum
-  denied: Sum
 }
 /** What each saving of the settings was worth. */
 export interface SavingsReport {

@@ -3,6 +3,7 @@ import type { OutputArm, OutputSavings } from '../../agent/contract.js'
 import type { MeasuredMetric, MetricArms } from '../../usage/contract.js'
 import type { Settings } from '../contract.js'
 import type { InputSavings, SavingsExperiment, SavingsMetric, SavingsReport } from './contract.js'
+import { tierSavings } from '../tier/report.js'
 import { controlNeeded, differenceOf, meanOf, type Sample } from './difference.js'
 
 type SavingsHost = Pick<Host, 'call' | 'serves'>
@@ -46,7 +47,7 @@ export const savingsOf = async (host: SavingsHost, settings: Settings, days: Sav
       { minTurns: MIN_CONVERSATIONS, sampleUnit: 'conversations', cohort: cohorts.search },
       ofCohort(cohorts.search),
     ),
-    tier: { judged: 0, fast: 0, atStakeUsd: 0, routed: 0, routedUsd: 0, escalated: 0, denied: 0 },
+    tier: tierSavings((await host.serves('usage.judged')) ? (await host.call('usage.judged', { ...days })).turns : []),
   }
 }
 

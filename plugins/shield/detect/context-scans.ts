@@ -1,3 +1,4 @@
+import { SECRET_KEYS } from '../../../sdk/node/access/key-forms.js'
 import type { FormScan } from './candidate.js'
 
 /** Words beside which a number is a passport's, or a date somebody's day of birth, by language. */
@@ -61,15 +62,8 @@ const entropyOf = (text: string): number => {
   return [...times.values()].reduce((sum, count) => sum - (count / text.length) * Math.log2(count / text.length), 0)
 }
 
-/** Keys with a prefix that names their issuer. */
-const KEYS = [
-  '(?:sk|rk)[-_](?=[\\w-]{0,60}\\d)[\\w-]{16,250}',
-  'gh[opsur]_\\w{20,250}',
-  'github_pat_\\w{20,250}',
-  'glpat-[\\w-]{16,100}',
-  'xox[abeprs]-[\\w-]{10,250}',
-  ...['AKIA[0-9A-Z]{16}', 'AIza[\\w-]{35}', 'npm_\\w{36}'],
-]
+/** Keys with a mark of their issuer, each with a longest length: a text is searched in pieces. */
+const KEYS = SECRET_KEYS.map(form => form.replaceAll(',}', ',250}'))
 const NAMED_VALUE = new RegExp(
   '(?:token|secret|passw(?:or)?d|pwd|api[_-]?key|access[_-]?key|private[_-]?key)["\']?\\s{0,3}[:=]{1,2}\\s{0,3}["\']?'
     + '(?<value>[\\w.~+/=!@#$%^&*-]{12,200})',

@@ -1,5 +1,6 @@
 import { parseObject } from '../../../sdk/node/files/json.js'
-import { isSafeAddress, type ReadDocument } from './issuer-keys.js'
+import { namedPage } from '../../../sdk/node/named-address.js'
+import type { ReadDocument } from './issuer-keys.js'
 
 const MINUTE = 60_000
 const FRESH = 10 * MINUTE
@@ -48,7 +49,7 @@ export class IssuerEndpoints {
   }
 
   async #fetch(issuer: string): Promise<PageEndpoints> {
-    const found = await this.#read(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+    const found = await this.#read(`${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, true)
       .then(bytes => endpointsIn(issuer, parseObject(bytes)))
       .catch((): PageEndpoints => ({}))
     this.#known.set(issuer, { at: this.#now(), found })
@@ -62,6 +63,8 @@ const endpointsIn = (issuer: string, configuration: object): PageEndpoints => {
     authorization_endpoint: authorize,
     token_endpoint: token,
   } = configuration as { [field: string]: unknown }
-  if (named !== issuer || typeof authorize !== 'string' || !isSafeAddress(authorize)) return {}
-  return { authorize, ...(typeof token === 'string' && isSafeAddress(token) && { token }) }
+  const page = (address: unknown) => (typeof address === 'string' ? namedPage(new URL(issuer), address) : undefined)
+  const [authorizePage, tokenPage] = [page(authorize), page(token)]
+  if (named !== issuer || authorizePage === undefined) return {}
+  return { authorize: authorizePage, ...(tokenPage !== undefined && { token: tokenPage }) }
 }

@@ -1,9 +1,10 @@
 import type { JSONWebKeySet, JWK } from 'jose'
 import { refuse } from '../../../sdk/index.js'
 import { parseObject } from '../../../sdk/node/files/json.js'
+import { namedAddress } from '../../../sdk/node/named-address.js'
 
-/** Reads a document of an issuer: its bytes, or a refusal. */
-export type ReadDocument = (url: string) => Promise<Buffer>
+/** Reads a document: its bytes, or a refusal. `near`: it may be in the deployment's own network. */
+export type ReadDocument = (url: string, near: boolean) => Promise<Buffer>
 
 const MINUTE = 60_000
 const FRESH = 10 * MINUTE
@@ -55,22 +56,23 @@ export class IssuerKeys {
   }
 
   async #readKeys(): Promise<JSONWebKeySet> {
-    const discovery = await this.#document(`${this.#issuer.replace(/\/$/, '')}/.well-known/openid-configuration`)
+    // The deployment names the issuer, so that may be in its own network.
+    const discovery = await this.#document(`${this.#issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, true)
     const { issuer, jwks_uri: address } = discovery as { issuer?: unknown; jwks_uri?: unknown }
     if (issuer !== this.#issuer)
       this.#fail(`its configuration names the issuer ${JSON.stringify(issuer)?.slice(0, 200)}`)
-    if (typeof address !== 'string' || !isSafeAddress(address))
-      return this.#fail('its configuration names no https address of keys')
-    const { keys } = (await this.#document(address)) as { keys?: unknown }
+    const named = typeof address === 'string' ? namedAddress(new URL(this.#issuer), address) : undefined
+    if (!named) return this.#fail('its configuration names no https address of keys')
+    const { keys } = (await this.#document(named.url.href, named.near)) as { keys?: unknown }
     if (!Array.isArray(keys) || keys.length > KEYS) return this.#fail('its key set has no list of keys')
     const set = { keys: keys.filter((key): key is JWK => typeof key === 'object' && key !== null) }
     this.#keys = { set, at: this.#now() }
     return set
   }
 
-  async #document(url: string): Promise<object> {
+  async #document(url: string, near: boolean): Promise<object> {
     try {
-      return parseObject(await this.#read(url))
+      return parseObject(await this.#read(url, near))
     } catch (error) {
       return this.#fail((error as Error).message)
     }
@@ -79,12 +81,4 @@ export class IssuerKeys {
   #fail(why: string): never {
     return refuse('dependency', `the keys of ${this.#issuer} cannot be fetched: ${why}`)
   }
-}
-
-/** Plain HTTP could be changed on the way, so it is accepted from this machine only. */
-export const isSafeAddress = (address: string): boolean => {
-  const url = URL.parse(address)
-  return (
-    url?.protocol === 'https:' || (url?.protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname))
-  )
 }

@@ -2,13 +2,14 @@ import { type Context, type Host, type HttpFacts, type Input, Refusal, refuse } 
 import { askOutside } from '../../../sdk/node/network/outbound.js'
 import { ownerOfPort, showsConnections } from './peer.js'
 import type { IdentityProvider, OpenedSession } from '../../../sdk/kernel.js'
-import type { SignInOptions, System } from '../contract.js'
+import type { SignInOptions, SiteIdentity, System } from '../contract.js'
 import { httpRequestOf } from '../request.js'
 import { IssuerEndpoints } from './issuer-endpoints.js'
 import type { ReadDocument } from './issuer-keys.js'
 import { Nonces } from './nonces.js'
 import { IdentityTokens } from './oidc.js'
 import { plainValue } from './plain.js'
+import { SiteIdentities, type SiteToken } from './site-identities.js'
 import { UsedTokens } from './used-tokens.js'
 
 const PLAIN =
@@ -34,6 +35,7 @@ export class SignIn {
   readonly #refused: (address: string) => void
   readonly #now: () => number
   readonly #endpoints: IssuerEndpoints
+  readonly #sites: SiteIdentities
   #tokens: IdentityTokens | undefined
 
   /** @param refused Called with each address whose identity token was refused. */
@@ -47,6 +49,7 @@ export class SignIn {
     this.#now = now
     this.#nonces = new Nonces(now)
     this.#endpoints = new IssuerEndpoints(this.#read, now)
+    this.#sites = new SiteIdentities(this.#read, now)
   }
 
   /** The sign-in methods at the address of the request. */
@@ -108,6 +111,11 @@ export class SignIn {
     }
   }
 
+  /** Whom a token of a site's own sign-in names. */
+  visitor(given: SiteToken): Promise<SiteIdentity> {
+    return this.#sites.verify(given)
+  }
+
   /** Without a provider, an invitation alone creates an identity. */
   #byCode(
     { invite, name }: Proof,
@@ -145,12 +153,11 @@ export class SignIn {
     )
   }
 
-  readonly #read: ReadDocument = async url => {
+  readonly #read: ReadDocument = async (url, near) => {
     const { listeners } = await this.#host.call('kernel.listeners')
-    // The deployment configures the issuer, so its address may be private; that of a redirect may not.
     const { status, body, truncated } = await askOutside({
       url,
-      reach: { near: true, listeners },
+      reach: { near, listeners },
       redirects: 0,
       timeoutMs: 10_000,
       maxBytes: 1 << 20,

@@ -7,8 +7,8 @@ import { CONNECTION, type Flag, misused, type Verb } from '../verb.js'
 import { answerLines, eventLine } from './answer.js'
 import { didOf } from './did.js'
 import { failuresOf } from './failures.js'
-import { flagName, inputOf, isNeeded, isOwnFlag, isSecret, placedOf } from './input.js'
-import { hyphenated, type Field, type Operation } from './operation.js'
+import { flagName, inputOf, isNeeded, isOwnFlag, isSecret, placedOf, usageOf } from './input.js'
+import { hyphenated, type Field } from './operation.js'
 import { printAnswer } from './print.js'
 import { bareOf, type GroupCommand, verbFor } from './tables.js'
 
@@ -74,15 +74,6 @@ export const commandOf = (command: GroupCommand): Verb => {
     },
   }
 }
-
-/** The arguments that are given by place, as help shows them. */
-export const usageOf = ({ fields }: Pick<Operation, 'fields'>, verb?: CliVerb): string =>
-  placedOf(fields, verb)
-    .map(field => {
-      const word = flagName(field, verb).toUpperCase()
-      return isNeeded(field, verb) ? word : `[${word}]`
-    })
-    .join(' ')
 
 /** A group of the document as a verb: its help lists its calls. */
 export const groupCommand = (group: string, commands: readonly GroupCommand[], table: CliTable | undefined): Verb => {

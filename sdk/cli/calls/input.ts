@@ -5,7 +5,7 @@ import { SELF } from '../terminal/own-name.js'
 import { counted, plain } from '../terminal/text.js'
 import { pointOf } from '../terminal/when.js'
 import { CONNECTION, type GivenArguments, misused, type Terminal } from '../verb.js'
-import { hyphenated, type Field } from './operation.js'
+import { hyphenated, type Field, type Operation } from './operation.js'
 import type { GroupCommand } from './tables.js'
 
 /** The most arguments by place. */
@@ -37,15 +37,26 @@ export const placedOf = (fields: readonly Field[], verb?: CliVerb): Field[] => {
 export const isNeeded = ({ name, required }: Pick<Field, 'name' | 'required'>, verb?: CliVerb): boolean =>
   required && verb?.fill?.({})[name] === undefined
 
+/** The arguments that are given by place, as help shows them. */
+export const usageOf = ({ fields }: Pick<Operation, 'fields'>, verb?: CliVerb): string =>
+  placedOf(fields, verb)
+    .map(field => {
+      const word = flagName(field, verb).toUpperCase()
+      return isNeeded(field, verb) ? word : `[${word}]`
+    })
+    .join(' ')
+
 /** The input of a call, from arguments, flags and pairs. */
 export const inputOf = async (
   terminal: Terminal,
   given: GivenArguments,
-  { operation: { group, fields }, name, verb }: GroupCommand,
+  { operation, name, verb }: GroupCommand,
 ): Promise<CliInput> => {
+  const { group, fields } = operation
   const placed = placedOf(fields, verb)
   const label = `${group} ${name}`
-  const more = `; ${SELF} ${label} --help says more`
+  const usage = `${SELF} ${label} ${usageOf(operation, verb)}`.trimEnd()
+  const more = `: ${usage}; ${SELF} ${label} --help says more`
   const input: { [field: string]: unknown } = {}
   const pairs = given.args.filter(arg => pairField(fields, arg))
   const places = given.args.filter(arg => !pairField(fields, arg))

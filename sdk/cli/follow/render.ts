@@ -145,6 +145,8 @@ const linesOf = (
       return [
         dim(['model', oneLine(frame.model), ...(frame.provider ? ['of', oneLine(frame.provider)] : [])].join(' ')),
       ]
+    case 'tier':
+      return [dim(tiered(frame))]
     case 'switched':
       return [yellow(switched(frame))]
     case 'resumed':
@@ -349,6 +351,11 @@ const limit = (
   const colour = status === 'rejected' ? red : status === 'allowed_warning' ? yellow : dim
   const state = status === 'rejected' ? 'used up' : status === 'allowed_warning' ? 'nearly used up' : 'ok'
   return colour(`limit: ${state}${used}${renews}`)
+}
+
+const tiered = ({ tier, model, routed, score }: Frame & { kind: 'tier' }): string => {
+  const judged = `judged ${tier === 'fast' ? 'easy' : 'not easy'} (difficulty ${score.toFixed(2)})`
+  return tier === 'standard' ? judged : `${judged}: ${routed ? 'runs' : 'could run'} on ${oneLine(model)}`
 }
 
 const switched = ({ model, provider, kept }: Frame & { kind: 'switched' }): string => {

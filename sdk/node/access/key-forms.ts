@@ -32,13 +32,21 @@ const ISSUED = [
 /** The words that begin and end the file of a private key. */
 export const PRIVATE_KEY = '(?:[A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?|OpenVPN Static key V1)'
 
+/** Keys of the many issuers that say whether a key is secret; words with hyphens have no digit. */
+const SECRET = String.raw`(?:sk|rk)[-_](?=[\w-]{0,200}\d)[\w-]{16,}`
+/** Keys of Google, some of which are meant to be public. */
+const GOOGLE = String.raw`AIza[\w-]{35}`
+
 /** Keys that their issuer marked, as they stand in a text; also those that are meant to be public. */
-export const MARKED_KEYS: readonly string[] = [String.raw`(?:sk|rk|pk)[-_][\w-]{16,}`, ...ISSUED]
+export const MARKED_KEYS: readonly string[] = [String.raw`(?:sk|rk|pk)[-_][\w-]{16,}`, GOOGLE, ...ISSUED]
+
+/** As `MARKED_KEYS`, without those that say that they are public. */
+export const SECRET_KEYS: readonly string[] = [SECRET, GOOGLE, ...ISSUED]
 
 /** What is a credential by itself, wherever it stands; keys that are meant to be public are none. */
 const SELF_IDENTIFYING = new RegExp(
   String.raw`-----BEGIN ${PRIVATE_KEY}-----|PuTTY-User-Key-File-\d:|\b(?:`
-    + [...ISSUED, String.raw`(?:sk|rk)[-_](?=[\w-]{0,200}\d)[\w-]{16,}`].join('|')
+    + [...ISSUED, SECRET].join('|')
     + String.raw`|sb[a-z]_[\w-]{22}\.[\w-]{43})`,
 )
 

@@ -108,7 +108,7 @@ export const namesSecret = (name: string): boolean => SECRET.has(name.toLowerCas
 
 const BREAKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g
 /** Keeps joiners, which many languages need for their letters. */
-const UNSEEN = /(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}]/gu
+const UNSEEN = new RegExp(String.raw`[\p{Cc}\p{Cf}\p{Cs}\p{DI}](?<![\u200c\u200d${SELECTORS}])`, 'gu')
 
 /**
  * Text from outside as one field: one line of at most `most` characters, without control and direction characters or

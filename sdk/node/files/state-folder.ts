@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { enableCompileCache } from 'node:module'
 import { homedir } from 'node:os'
@@ -15,10 +15,15 @@ export const stateFolder = (env: NodeJS.ProcessEnv): string => {
 
 /** Below the state folder: a file for each data folder that lies elsewhere. */
 const ELSEWHERE = 'elsewhere'
+/** Beside such a file: which view of the file system its daemon had. */
+const VIEW = '.view'
+/** A note of a daemon with another view is kept this long after its last start. */
+const MOST_AGE_MS = 90 * 24 * 3_600_000
 
 /**
  * Notes a data folder that lies elsewhere, so that the command line finds its daemon; those that are gone are
- * forgotten. Returns a sentence for each other data folder whose daemon worked on the workspace.
+ * forgotten. A daemon with another view of the file system, such as a `/tmp` of its own, decides nothing: what it does
+ * not see may be there. Returns a sentence for each other data folder whose daemon worked on the workspace.
  */
 export const noteDataFolder = (
   env: NodeJS.ProcessEnv,
@@ -34,22 +39,40 @@ export const noteDataFolder = (
 const noteElsewhere = (notes: string, data: string): void => {
   try {
     mkdirSync(notes, { recursive: true, mode: 0o700 })
+    const view = viewNow()
     for (const name of readdirSync(notes)) {
-      const noted = readPlain(join(notes, name))
-      if (noted && !existsSync(noted)) rmSync(join(notes, name), { force: true })
+      const note = join(notes, name)
+      const noted = isNote(name) ? readPlain(note) : undefined
+      if (!noted || existsSync(noted)) continue
+      const isMine = readPlain(`${note}${VIEW}`) === view
+      if (!isMine && Date.now() - statSync(note).mtimeMs < MOST_AGE_MS) continue
+      for (const file of [note, `${note}${VIEW}`]) rmSync(file, { force: true })
     }
-    writeFileSync(join(notes, createHash('sha256').update(data).digest('hex').slice(0, 16)), data, { mode: 0o600 })
+    const note = join(notes, createHash('sha256').update(data).digest('hex').slice(0, 16))
+    if (view !== undefined) writeFileSync(`${note}${VIEW}`, view, { mode: 0o600 })
+    writeFileSync(note, data, { mode: 0o600 })
   } catch {
     // Its daemon is found by --data.
   }
 }
+
+/** The mount namespace of this process, which decides what lies at a path; undefined: the system has none. */
+const viewNow = (): string | undefined => {
+  try {
+    return readlinkSync('/proc/self/ns/mnt')
+  } catch {
+    return undefined
+  }
+}
+
+const isNote = (name: string): boolean => /^[0-9a-f]{16}$/.test(name)
 
 /** Every data folder below a state folder, and those that were noted there. */
 export const dataFolders = (state: string): string[] => {
   const below = (folder: string): string[] => {
     try {
       return readdirSync(folder)
-        .filter(name => /^[0-9a-f]{16}$/.test(name))
+        .filter(isNote)
         .map(name => join(folder, name))
     } catch {
       return []

@@ -3,6 +3,8 @@ import { request as secureRequest } from 'node:https'
 import type { TLSSocket } from 'node:tls'
 import { Refusal } from '../../refusal.js'
 import { askableWay, type AskableWay } from '../network/askable.js'
+import { CLOSED } from '../network/failure-words.js'
+import { GrowingBytes } from '../growing-bytes.js'
 import { refusedByProxy } from '../network/upstream.js'
 
 /** A request to a server outside the daemon. */
@@ -61,9 +63,12 @@ export const outgoing = async (asked: OutgoingRequest): Promise<OutgoingAnswer> 
   const timer = setTimeout(() => late.abort(), within)
   const signal = AbortSignal.any([asked.signal, late.signal])
   let url = new URL(asked.url)
+  let reach: AskableWay['redirects'] | undefined
   try {
     for (let redirects = 0; ; redirects++) {
-      const answer = await send(url, asked, signal, asked.signal)
+      const way = await wayOf(url, signal, reach)
+      reach = way.redirects
+      const answer = await send(way, url, asked, signal, asked.signal)
       const { location } = answer.headers
       const status = answer.statusCode ?? 0
       if (![301, 302, 303, 307, 308].includes(status) || location === undefined)
@@ -105,19 +110,12 @@ const redirected = (from: URL, location: string, { method, redirects }: Outgoing
   return to
 }
 
-const send = async (
-  url: URL,
-  asked: OutgoingRequest,
-  signal: AbortSignal,
-  forBody: AbortSignal,
-): Promise<IncomingMessage> => {
-  const way = await askableWay(url, false, signal).catch((error: unknown) => {
+const wayOf = (url: URL, signal: AbortSignal, reach?: AskableWay['redirects']): Promise<AskableWay> =>
+  askableWay(url, false, signal, reach).catch((error: unknown) => {
     throw signal.aborted ? error : failureOfConnection(url, error as NodeJS.ErrnoException)
   })
-  return sendBy(way, url, asked, signal, forBody)
-}
 
-const sendBy = (
+const send = (
   { options: through, proxy }: AskableWay,
   url: URL,
   asked: OutgoingRequest,
@@ -147,6 +145,11 @@ const sendBy = (
     request.on('error', error => {
       signal.removeEventListener('abort', abort)
       reject(signal.aborted ? error : failureOfConnection(url, error))
+    })
+    // A server that switches the protocol makes no other event.
+    request.once('close', () => {
+      signal.removeEventListener('abort', abort)
+      reject(failureOfConnection(url, new Error(CLOSED)))
     })
     request.on('response', answer => {
       signal.removeEventListener('abort', abort)
@@ -191,8 +194,7 @@ export const bytesOf = async (
   most: number,
   within = WITHIN,
 ): Promise<{ bytes: Buffer; cut: boolean }> => {
-  const pieces: Buffer[] = []
-  let size = 0
+  const read = new GrowingBytes()
   let late = false
   const timer = setTimeout(() => {
     late = true
@@ -200,11 +202,10 @@ export const bytesOf = async (
   }, within)
   try {
     for await (const piece of body as AsyncIterable<Buffer>) {
-      pieces.push(piece)
-      size += piece.length
-      if (size <= most) continue
+      read.add(piece)
+      if (read.size <= most) continue
       body.destroy()
-      return { bytes: Buffer.concat(pieces).subarray(0, most), cut: true }
+      return { bytes: read.bytes.subarray(0, most), cut: true }
     }
   } catch (error) {
     const { origin } = new URL(url)
@@ -214,5 +215,5 @@ export const bytesOf = async (
   } finally {
     clearTimeout(timer)
   }
-  return { bytes: Buffer.concat(pieces), cut: false }
+  return { bytes: read.bytes, cut: false }
 }

@@ -1,6 +1,8 @@
 import { asData, REDACTED } from '../access/redact.js'
 
 const MOST_WORDS = 300
+/** Messages are wrapped a few times, not more. */
+const DEEPEST = 10
 
 /** Replaces these values in a text. */
 export const withoutValues = (text: string, values: readonly string[]): string =>
@@ -20,10 +22,11 @@ const parsed = (text: string): unknown => {
   }
 }
 
-const messageIn = (value: unknown): string | undefined => {
+const messageIn = (value: unknown, depth = 0): string | undefined => {
   if (typeof value === 'string') return value
-  if (Array.isArray(value)) return messageIn(value[0])
-  if (typeof value !== 'object' || value === null) return undefined
+  if (typeof value !== 'object' || value === null || depth === DEEPEST) return undefined
+  const inner = (found: unknown) => messageIn(found, depth + 1)
+  if (Array.isArray(value)) return inner(value[0])
   const { error, message, detail } = value as { error?: unknown; message?: unknown; detail?: unknown }
-  return messageIn(error) ?? messageIn(message) ?? messageIn(detail)
+  return inner(error) ?? inner(message) ?? inner(detail)
 }

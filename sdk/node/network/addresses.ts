@@ -16,6 +16,8 @@ export interface MachineReach {
   readonly near: boolean
   /** The daemon's own listeners: never asked. */
   readonly listeners: readonly Listener[]
+  /** Another machine said where to go: not to this one. */
+  readonly away?: boolean
 }
 
 /** The first kind whose ranges hold an address is its kind. */
@@ -94,11 +96,12 @@ export const ownAddresses = (): string[] =>
 export const isHere = (plain: string): boolean => addressKind(plain) === 'loopback' || ownAddresses().includes(plain)
 
 /** Why an address must not be asked for somebody else; undefined: it may be. */
-export const barred = (address: string, port: number, { near, listeners }: MachineReach): string | undefined => {
+export const barred = (address: string, port: number, { near, listeners, away }: MachineReach): string | undefined => {
   const plain = plainAddress(address)
   const kind = plain === undefined ? 'unusable' : addressKind(plain)
   const own = plain !== undefined && listeners.some(listener => listener.port === port) && isHere(plain)
   if (own) return 'it is this sandbox itself'
+  if (away && plain !== undefined && isHere(plain)) return 'it is this machine, and another one leads there'
   switch (kind) {
     case 'metadata':
       return 'it is where a machine is told its own secrets'

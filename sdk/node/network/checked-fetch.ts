@@ -3,6 +3,7 @@ import { Agent as SecureAgent, request as secureRequest } from 'node:https'
 import { isIP } from 'node:net'
 import { Readable } from 'node:stream'
 import { refuse } from '../../refusal.js'
+import { CLOSED } from './failure-words.js'
 import { normalHost } from './host-form.js'
 import { lookupOf } from './names.js'
 import { wayTo, webAddress } from './outbound.js'
@@ -77,6 +78,8 @@ const send = async (
     if (refused) reject(refused)
     else resolve(answer)
   })
+  // A server that switches the protocol makes no other event.
+  request.once('close', () => reject(new Error(CLOSED)))
   request.on('error', reject).end(body)
   return promise.catch((error: NodeJS.ErrnoException) => {
     // The server had closed the connection before it heard of the request.

@@ -1,3 +1,6 @@
+/** What is said of a server that ends a connection before an answer, or switches its protocol. */
+export const CLOSED = 'it closed the connection without an answer'
+
 /** What codes of failed connections mean, in words. */
 export const SENTENCES: { readonly [code: string]: string } = {
   ENOTFOUND: 'no such name',

@@ -6,7 +6,7 @@ import { codeOf } from '../files/paths.js'
 import type { BoundTraffic } from './bound-traffic.js'
 import { Masker } from '../access/masker.js'
 import { filled, hidden, maskedBytes, pairs } from './filling.js'
-import { SENTENCES } from './failure-words.js'
+import { CLOSED, SENTENCES } from './failure-words.js'
 import { written, type Target } from './host-form.js'
 import { splice } from './splice.js'
 import { refusedByProxy, upstreamHeaders, type UpstreamProxy } from './upstream.js'
@@ -125,6 +125,8 @@ export const forward = async (asked: IncomingMessage, answer: ServerResponse, on
   // It came paused, so that nothing of it is lost.
   sent.once('socket', socket => socket.resume())
   sent.on('error', error => (answer.headersSent ? void answer.destroy() : answerWrong(answer, wrongOf(error, target))))
+  // A host that switches the protocol makes no other event.
+  sent.once('close', () => answer.headersSent || answerWrong(answer, wrongOf(new Error(CLOSED), target)))
   answer.once('close', () => answer.writableFinished || sent.destroy())
   if (Buffer.isBuffer(body)) sent.end(body)
   else if (frame.length > 0) pipeline(body, sent, () => {})

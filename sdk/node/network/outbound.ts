@@ -10,7 +10,8 @@ import { trustAuthorities } from './authority.js'
 import { placeholdersIn, withValues, type BoundTraffic } from './bound-traffic.js'
 import { encodingOf } from './filling.js'
 import { normalHost } from './host-form.js'
-import { SENTENCES } from './failure-words.js'
+import { CLOSED, SENTENCES } from './failure-words.js'
+import { GrowingBytes } from '../growing-bytes.js'
 import { lookupOf, soonFound } from './names.js'
 import { HOST_FORM, isNearName, judge, judgeName, sentenceOf, type NetworkReach } from './policy.js'
 import { refusedByProxy, deploymentProxy, upstreamOptions, type UpstreamProxy } from './upstream.js'
@@ -86,8 +87,7 @@ export const askOutside = async (asked: OutboundRequest): Promise<OutboundReply>
   try {
     for (let redirects = 0; ; redirects++) {
       const way = await wayTo(hop.url, reach, over)
-      // A public server leads to no private address, wherever it redirects.
-      if (!reach.own && isPublic(hop.url, way)) reach = { ...reach, near: false }
+      reach = reachOfRedirect(reach, hop.url, way)
       const own =
         way.addresses[0] && isOwnLoopback(way.addresses[0].address, asked.reach)
           ? await asked.reach.own!.dial(portOf(hop.url))
@@ -123,6 +123,16 @@ const isPublic = ({ hostname }: URL, { addresses }: Way): boolean =>
   addresses.length > 0
     ? addresses.every(({ address }) => addressKind(address) === 'public')
     : !isNearName(normalHost(hostname) ?? '')
+
+/** Where a server may redirect: a public one to no private address, and one of another machine not to this one. */
+export const reachOfRedirect = <T extends NetworkReach>(reach: T, url: URL, way: Way): T =>
+  reach.own
+    ? reach
+    : {
+        ...reach,
+        near: reach.near && !isPublic(url, way),
+        away: reach.away || !way.addresses.some(({ address }) => isHere(plainAddress(address) ?? '')),
+      }
 
 /** The host and port of an address; refused when the host has no normal form. */
 const targetOf = (url: URL): { host: string; port: number } => ({
@@ -264,17 +274,15 @@ const send = (
       else answered(answer)
     })
     request.on('error', failed)
-    request.once('close', () => failed(new Error('it closed the connection without an answer')))
+    request.once('close', () => failed(new Error(CLOSED)))
     request.end(body)
   })
 
 const read = async (answer: IncomingMessage, url: URL, maxBytes: number): Promise<OutboundReply> => {
-  const pieces: Buffer[] = []
-  let bytes = 0
+  const read = new GrowingBytes()
   for await (const piece of answer as AsyncIterable<Buffer>) {
-    pieces.push(piece.subarray(0, maxBytes - bytes))
-    bytes += piece.length
-    if (bytes > maxBytes) break
+    read.add(piece)
+    if (read.size > maxBytes) break
   }
   answer.destroy()
   const { statusCode = 0, statusMessage = '', headers } = answer
@@ -283,8 +291,8 @@ const read = async (answer: IncomingMessage, url: URL, maxBytes: number): Promis
     status: statusCode,
     statusText: statusMessage,
     headers,
-    body: Buffer.concat(pieces),
-    truncated: bytes > maxBytes,
+    body: read.bytes.subarray(0, maxBytes),
+    truncated: read.size > maxBytes,
   }
 }
 

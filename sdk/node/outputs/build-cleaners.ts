@@ -16,8 +16,8 @@ export const BUILD_CLEANERS: readonly LineCleaner[] = [
       /^-- (?:Detecting|Check for|Looking for|Performing Test|Found|The \w+ compiler identification)\b/,
       /^\s*\d+\/\d+ Test\s+#\d+: .*\s+Passed\s/,
       /^\s*Start\s+\d+: /,
-      /^(?:\[\d+\/\d+\] )?(?:\S*\/)?(?:[\w.+-]+-)?(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(?:-\d+)?\s.*\s-c\s/,
-      /^(?:\[\d+\/\d+\] )?(?:: && )?(?:\S*\/)?(?:ar|ranlib|libtool:)\s/,
+      /^(?:\[\d+\/\d+\] )?(?:\S{0,200}\/)?(?:[\w.+-]{1,40}-)?(?:gcc|g\+\+|cc|c\+\+|clang|clang\+\+)(?:-\d+)?\s.*\s-c\s/,
+      /^(?:\[\d+\/\d+\] )?(?:: && )?(?:\S{0,200}\/)?(?:ar|ranlib|libtool:)\s/,
     ],
   ),
   cleanerOf(

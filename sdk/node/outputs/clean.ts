@@ -1,7 +1,7 @@
 import { LINE_CLEANERS } from './catalogue.js'
 import type { LineCleaner } from './cleaner.js'
 import { readsFiles, type CommandProgram } from './commands.js'
-import { tellsOfError } from './error-lines.js'
+import { MOST_LOOKED_AT, tellsOfError } from './error-lines.js'
 import { drawnOver, isProgress, withoutEscapes } from './terminal-lines.js'
 
 /** An output as it was shortened, and how many characters each cleaner left out. */
@@ -59,14 +59,15 @@ export const cleanOutput = (
     const parts = draws ? drawnOver(line, tellsOfError) : [line]
     if (draws) count('progress', line.length - parts.reduce((sum, part) => sum + part.length, 0) - (parts.length - 1))
     for (const part of parts) {
-      if (draws && isProgress(part) && !tellsOfError(part)) {
+      const long = part.length > MOST_LOOKED_AT
+      if (draws && !long && isProgress(part) && !tellsOfError(part)) {
         if (shown !== undefined) count('progress', shown.length + 1)
         shown = part
         continue
       }
       // Every cleaner sees every line, because some remember what came before.
       let by: string | undefined
-      for (const { id, drops } of cleaners) if (drops(part)) by ??= id
+      if (!long) for (const { id, drops } of cleaners) if (drops(part)) by ??= id
       if (by !== undefined && !tellsOfError(part)) {
         count(by, part.length + 1)
         continue

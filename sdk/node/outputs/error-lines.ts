@@ -51,8 +51,12 @@ const SHOWS = new RegExp(AS_WRITTEN.join('|'))
 /** Options of compilers that name what is an error. */
 const OPTIONS = /\s-[WfD][\w=+-]+/g
 
+/** A longer line is not looked at, and stays: no text that a program prints may hold the daemon up. */
+export const MOST_LOOKED_AT = 1_000
+
 /** Whether a line may tell of an error. Such a line is never left out. */
 export const tellsOfError = (line: string): boolean => {
+  if (line.length > MOST_LOOKED_AT) return true
   const said = line.includes(' -') ? line.replace(OPTIONS, '') : line
   return TELLS.test(said) || SHOWS.test(said)
 }

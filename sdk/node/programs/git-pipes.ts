@@ -22,8 +22,12 @@ const MOST_PIPES = 1_000
 const OPENED = new Set(['.gitignore', '.gitattributes', '.gitmodules', '.mailmap'])
 const AT_ONCE = constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW
 
-/** Where a git reads that runs in a folder, as seen inside its wall where it has one. */
+/** Commands that wait for another machine, and read no file of a working tree. */
+const OVER_NETWORK = new Set(['clone', 'fetch', 'fetch-pack', 'ls-remote', 'push', 'send-pack'])
+
+/** Where a git command reads that runs in a folder, as seen inside its wall where it has one. */
 export const gitPlacesOf = (
+  command: string,
   dir: string,
   env: Env,
   wall: Pick<WallSpec, 'workspace' | 'copy'> | undefined,
@@ -33,7 +37,7 @@ export const gitPlacesOf = (
   const named = [GIT_DIR, GIT_COMMON_DIR, GIT_SHALLOW_FILE && dirname(GIT_SHALLOW_FILE)].filter(each => !!each)
   const ofCopy = wall?.copy?.gitdirs.flatMap(({ common, own }) => [common, own]) ?? [join(tree, '.git')]
   return {
-    trees: [...new Set([tree, ...(GIT_WORK_TREE && !wall ? [GIT_WORK_TREE] : [])])],
+    trees: OVER_NETWORK.has(command) ? [] : [...new Set([tree, ...(GIT_WORK_TREE && !wall ? [GIT_WORK_TREE] : [])])],
     gitdirs: [...new Set([...(named as string[]), ...ofCopy])],
   }
 }

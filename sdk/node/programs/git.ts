@@ -195,7 +195,7 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
   const held = (pipe: string) =>
     stuck.abort(new GitFailure(command, 128, `waits for ${JSON.stringify(pipe)}, which is a pipe: remove it`))
   const { code, stdout, stderr, truncated, timedOut } = await passingPipes(
-    gitPlacesOf(dir, own, wall),
+    gitPlacesOf(command, dir, own, wall),
     held,
     async () =>
       wall

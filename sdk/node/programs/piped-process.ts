@@ -118,7 +118,7 @@ export class PipedProcess {
 /** A program violated its protocol; the message is the end of a sentence about it. */
 export class NotTheProtocol extends Error {}
 
-/** The lines of a stream; throws on a line of more than `most` bytes. */
+/** The lines of a stream that are not empty; throws on a line of more than `most` bytes. */
 export async function* linesWithin(input: AsyncIterable<Buffer>, most: number): AsyncGenerator<string, void> {
   let parts: Buffer[] = []
   let size = 0
@@ -131,8 +131,9 @@ export async function* linesWithin(input: AsyncIterable<Buffer>, most: number): 
     let from = 0
     for (let end = chunk.indexOf(NEWLINE); end >= 0; end = chunk.indexOf(NEWLINE, from)) {
       take(chunk.subarray(from, end))
-      yield Buffer.concat(parts).toString()
       from = end + 1
+      if (size === 0) continue
+      yield Buffer.concat(parts).toString()
       parts = []
       size = 0
     }

@@ -14,6 +14,8 @@ export interface Conversion {
   readonly filters: ReadonlyMap<string, string>
   /** The attributes that the machine and the person give to the files of all repositories. */
   readonly attributes: string
+  /** The file with the names that the person ignores in all repositories, which need not exist. */
+  readonly ignores: string
   /** The patterns of a sparse checkout. */
   readonly sparse?: string
 }
@@ -119,6 +121,7 @@ export const conversionOf = async (dirs: CheckoutDirs): Promise<Conversion> => {
   const all = new Map(settings.map(({ name, value }) => [name, value]))
   // A repository's could name any file, whose text a turn would then read.
   const own = settings.findLast(({ scope, name }) => PERSON.has(scope) && name === 'core.attributesfile')?.value
+  const ignores = settings.findLast(({ scope, name }) => PERSON.has(scope) && name === 'core.excludesfile')?.value
   const forms = new Map([...all].filter(([name]) => FORM.test(name)))
   const sparse = isOn(forms.get('core.sparsecheckout')) ? readPlain(patterns) : undefined
   if (sparse === undefined) for (const name of ['core.sparsecheckout', 'index.sparse']) forms.delete(name)
@@ -129,6 +132,7 @@ export const conversionOf = async (dirs: CheckoutDirs): Promise<Conversion> => {
       .map(path => readPlain(path) ?? '')
       .filter(text => text !== '')
       .join('\n'),
+    ignores: ignores === undefined ? join(config, 'git/ignore') : expanded(ignores),
     ...(sparse !== undefined && { sparse }),
   }
   if (stamps !== undefined && own === undefined) {

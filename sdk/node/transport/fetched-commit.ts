@@ -26,6 +26,8 @@ interface RepositorySource {
 export interface CommitSource extends RepositorySource {
   /** The full id of the commit. */
   readonly ref: string
+  /** Sent as access token in place of a stored secret, over TLS alone; not stored. */
+  readonly token?: string | undefined
 }
 
 /** What a name stands for in a repository elsewhere. */
@@ -52,11 +54,13 @@ type FetchingHost = Pick<Host, 'call' | 'serves' | 'place' | 'signal'>
 export const checkOutCommit = async (
   host: FetchingHost,
   folder: string,
-  { url, ref, secret }: CommitSource,
+  { url, ref, secret, token }: CommitSource,
   limits: CommitLimits,
 ): Promise<void> => {
   const address = sourceAddress(host.place.workspace, url)
-  const fetched = new FetchedRepository(host, `${folder}.git`, await storedToken(host, address, secret, limits.purpose))
+  assertSecure(address, token)
+  const password = token ?? (await storedToken(host, address, secret, limits.purpose))
+  const fetched = new FetchedRepository(host, `${folder}.git`, password)
   try {
     await fetched.fetch(address, url, ref)
     await fetched.assertCommit(url, ref)
@@ -113,8 +117,7 @@ export const fileOfRepository = async (
   { url, paths, maxBytes, token }: WantedFile,
 ): Promise<RepositoryFile | undefined> => {
   const address = sourceAddress(host.place.workspace, url)
-  if (token !== undefined && address.kind !== 'https')
-    refuse('invalid', `token: expected only with an https address, found ${address.kind}`)
+  assertSecure(address, token)
   const fetched = new FetchedRepository(host, scratch, token)
   try {
     await fetched.fetchNamed(address, url, 'HEAD')
@@ -126,6 +129,11 @@ export const fileOfRepository = async (
   } finally {
     await rm(scratch, { recursive: true, force: true })
   }
+}
+
+const assertSecure = ({ kind }: RemoteAddress, token: string | undefined): void => {
+  if (token !== undefined && kind !== 'https')
+    refuse('invalid', `token: expected only with an https address, found ${kind}`)
 }
 
 /** A git dir of the daemon's own, filled from a remote; every git of it runs behind the wall. */

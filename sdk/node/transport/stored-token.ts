@@ -14,8 +14,8 @@ export const storedToken = async (
     return refuse('invalid', `secret: expected only with an https address, found ${address.kind}`)
   const missing = `there is no stored secret ${secret} that can be read: set it with POST /secrets`
   if (!(await host.serves('secrets.atHost'))) return refuse('dependency', missing)
-  const bound = await host.call('secrets.atHost', { name: secret, host: address.host, lane: 'git', detail })
+  const bound = await host.call('secrets.atHost', { name: secret, host: address.host, lane: 'code', detail })
   if (bound.value !== undefined) return bound.value
-  const { text, refused } = await host.call('secrets.resolve', { text: `{{secret:${secret}}}`, lane: 'git', detail })
+  const { text, refused } = await host.call('secrets.resolve', { text: `{{secret:${secret}}}`, lane: 'code', detail })
   return text ?? refuse('dependency', refused ?? missing)
 }

@@ -72,7 +72,11 @@ t.test('work in a submodule lands again after its pointer moved in the private c
   const expect = Object.fromEntries(repos.map(({ repo, tip }) => [repo, tip]))
   t.match(await client.call('POST /agents/{id}/land', { id: 'c', expect }), { landed: true }, 'a commit of the turn')
   t.ok(readFileSync(join(workspace, 'libs/lib/lib.txt'), 'utf8').endsWith('two\nthree\n'))
-  t.equal(inGit(workspace, 'rev-parse', 'HEAD', 'HEAD:libs/lib'), head, 'no HEAD and no pointer of people moved')
+  t.equal(inGit(workspace, 'rev-parse', 'HEAD', 'HEAD:libs/lib'), head, 'no commit of the workspace is made')
+  t.equal(inGit(workspace, 'log', '-1', '--format=%s', 'main').trim(), 'module')
+  const lib = join(workspace, 'libs/lib')
+  t.equal(inGit(lib, 'log', '-1', '--format=%s').trim(), 'three', 'the commit of the turn is checked out')
+  t.equal(inGit(lib, 'status', '--porcelain'), '', 'and nothing there is uncommitted')
 })
 
 t.test('a submodule that the main line adds later is in a private copy that began before', async t => {
@@ -97,7 +101,7 @@ t.test('a submodule that the main line adds later is in a private copy that bega
   t.notMatch(inGit(join(workspace, 'vendor/lib'), 'branch', '--all'), /agent/, 'no branch stays in the submodule')
 })
 
-t.test('the files of a submodule that a turn moves to another commit land, and the move is said', async t => {
+t.test('a submodule that a turn moves to another commit lands with its pointer', async t => {
   const { workspace, data, lib } = withModule(t, 'libs/lib')
   writeFileSync(join(lib, 'lib.txt'), 'two\n')
   inGit(lib, 'commit', '-qam', 'two')
@@ -108,7 +112,7 @@ t.test('the files of a submodule that a turn moves to another commit land, and t
   const frames = await runTurn(client, 'one', `run git -C libs/lib checkout -q origin/HEAD && ${commit}`, {
     isolated: true,
   })
-  t.match(noticesOf(frames), /a commit of this private copy moves the submodule libs\/lib to another commit: /)
+  t.notMatch(noticesOf(frames), /pointer|submodule/, 'there is nothing to say of it')
   const { repos } = await client.call('GET /agents/{id}/diff', { id: 'one' })
   t.same(
     repos.flatMap(({ repo, changes }) => changes.map(({ path }) => `${repo}: ${path}`)),
@@ -117,11 +121,122 @@ t.test('the files of a submodule that a turn moves to another commit land, and t
   const expect = Object.fromEntries(repos.map(({ repo, tip }) => [repo, tip]))
   t.match(await client.call('POST /agents/{id}/land', { id: 'one', expect }), { landed: true })
   t.equal(readFileSync(join(workspace, 'libs/lib/lib.txt'), 'utf8'), 'two\n')
-  t.equal(inGit(workspace, 'rev-parse', 'HEAD', 'HEAD:libs/lib'), heads, 'no HEAD and no pointer of people moved')
+  t.equal(inGit(workspace, 'rev-parse', 'HEAD', 'HEAD:libs/lib'), heads, 'no commit of the workspace is made')
+  t.equal(inGit(workspace, 'status', '--porcelain'), ' M libs/lib\n', 'the pointer is a change to commit')
+  t.equal(inGit(workspace, 'status', '--porcelain=v2').split(' ')[2], 'SC..', 'of the commit, and of nothing else')
 
   const other = 'git checkout -q "$(git -c user.name=a -c user.email=a@b.c commit-tree HEAD^{tree} -m other)"'
   const back = await runTurn(client, 'two', runs(`cd libs/lib && ${other}`), { isolated: true })
   t.match(noticesOf(back), /the private copy of libs\/lib is not on its branch agent\/two, so what was done there/)
+})
+
+const COMMIT = 'git -c user.name=a -c user.email=a@b.c commit -q'
+
+/** Lands what the diff of a conversation shows. */
+const landSeen = async (client: Awaited<ReturnType<typeof daemonWith>>['client'], id: string) => {
+  const { repos } = await client.call('GET /agents/{id}/diff', { id })
+  return client.call('POST /agents/{id}/land', {
+    id,
+    expect: Object.fromEntries(repos.map(({ repo, tip }) => [repo, tip])),
+  })
+}
+
+t.test('commits in nested submodules land with their pointers, beside what a person changed', async t => {
+  const base = folderOf(t)
+  const [workspace, lib, inner, data] = ['w', 'lib', 'inner', 'data'].map(each => join(base, each)) as [
+    string,
+    string,
+    string,
+    string,
+  ]
+  const lines = Array.from({ length: 20 }, (_, at) => `${at}\n`).join('')
+  makeWorkspace(inner, { 'inner.txt': lines })
+  makeWorkspace(lib, { 'lib.txt': lines })
+  inGit(lib, ...LOCAL, 'submodule', '--quiet', 'add', inner, 'deep/inner')
+  inGit(lib, 'commit', '-qm', 'inner')
+  makeWorkspace(workspace, { 'a.txt': 'a\n' })
+  inGit(workspace, ...LOCAL, 'submodule', '--quiet', 'add', lib, 'libs/lib')
+  inGit(workspace, ...LOCAL, 'submodule', '--quiet', 'update', '--init', '--recursive')
+  inGit(workspace, 'commit', '-qm', 'lib')
+  const [ours, deep] = [join(workspace, 'libs/lib'), join(workspace, 'libs/lib/deep/inner')]
+  t.match(inGit(deep, 'status', '--branch', '--porcelain=v2'), /branch\.head \(detached\)/, 'as git leaves it')
+  const { client } = await daemonWith(t, [...GROUPS, 'git'], { workspace, data })
+  const before = [inGit(ours, 'rev-parse', 'HEAD').trim(), inGit(deep, 'rev-parse', 'HEAD').trim()]
+  await shellTurn(
+    client,
+    'c',
+    [
+      `cd libs/lib/deep/inner && echo agent >> inner.txt && ${COMMIT} -am inner`,
+      `cd libs/lib && echo agent >> lib.txt && git add . && ${COMMIT} -am lib && echo rest > rest.txt`,
+    ],
+    { isolated: true },
+  )
+  writeFileSync(join(deep, 'inner.txt'), `person\n${lines}`)
+  writeFileSync(join(ours, 'mine.txt'), 'mine\n')
+  const { moved, landed } = await landSeen(client, 'c')
+  t.equal(landed, true)
+  t.same(
+    moved?.map(({ repo }) => repo),
+    ['libs/lib', 'libs/lib/deep/inner'],
+    'the answer names the submodules that moved',
+  )
+  t.equal(readFileSync(join(deep, 'inner.txt'), 'utf8'), `person\n${lines}agent\n`)
+  t.equal(inGit(deep, 'status', '--porcelain'), ' M inner.txt\n')
+  t.match(inGit(deep, 'diff'), /^\+person$/m, 'what the person changed is theirs to commit')
+  t.notMatch(inGit(deep, 'diff'), /^\+agent$/m, 'what the agent committed is not')
+  t.equal(inGit(ours, 'status', '--porcelain'), ' M deep/inner\n?? mine.txt\n?? rest.txt\n')
+  t.equal(inGit(ours, 'symbolic-ref', '--short', 'HEAD'), 'main\n', 'a branch goes along')
+  t.equal(inGit(workspace, 'status', '--porcelain'), ' M libs/lib\n')
+  t.match(await landSeen(client, 'c'), { landed: true }, 'a second landing finds nothing')
+
+  await client.call('POST /agents/{id}/discard', { id: 'c' })
+  t.equal(inGit(ours, 'log', '-1', '--format=%s'), 'lib\n', 'what landed stays')
+  for (const [at, repo] of ['libs/lib', 'libs/lib/deep/inner'].entries()) {
+    const { action } = await client.call('GET /git/{repo}/undo', { repo })
+    t.equal(action?.previousSha, before[at], repo)
+    const undo = { repo, previousSha: before[at]!, expectHead: action!.sha, discardChanges: true }
+    t.match(await client.call('POST /git/{repo}/undo', undo), { ok: true })
+    t.equal(inGit(join(workspace, repo), 'rev-parse', 'HEAD').trim(), before[at], `${repo} is back`)
+  }
+  t.equal(inGit(workspace, 'status', '--porcelain=v2').split(' ')[2], 'S..U', 'only files of nobody are left')
+})
+
+t.test('a commit of a submodule that cannot land says why, and nothing there changes', async t => {
+  const { workspace, data } = withModule(t, 'libs/lib')
+  const lib = join(workspace, 'libs/lib')
+  const { client } = await daemonWith(t, GROUPS, { workspace, data })
+  await shellTurn(client, 'c', [`cd libs/lib && echo agent >> lib.txt && ${COMMIT} -am agent`], { isolated: true })
+  const unchanged = async (why: RegExp) => {
+    const state = () => [
+      inGit(lib, 'status', '--porcelain=v2', '--branch'),
+      inGit(lib, 'ls-files', '-s'),
+      readFileSync(join(lib, 'lib.txt'), 'utf8'),
+    ]
+    const before = state()
+    const landing = landSeen(client, 'c').then(
+      ({ landed, conflicts }) => `${landed} ${JSON.stringify(conflicts)}`,
+      (error: Error) => error.message,
+    )
+    t.match(await landing, why)
+    t.same(state(), before, String(why))
+  }
+  writeFileSync(join(lib, 'lib.txt'), 'person\n')
+  await unchanged(/false .*"lib\.txt","reason":"workspace"/)
+  inGit(lib, 'checkout', '-q', 'lib.txt')
+  writeFileSync(join(lib, 'lib.txt'), 'staged\n')
+  inGit(lib, 'add', 'lib.txt')
+  writeFileSync(join(lib, 'lib.txt'), 'lib\n')
+  await unchanged(/submodule libs\/lib cannot move .* its index has other changes .*: commit or unstage them there/)
+  inGit(lib, 'reset', '-q', '--hard')
+  writeFileSync(join(lib, 'mine.txt'), 'mine\n')
+  inGit(lib, 'add', 'mine.txt')
+  inGit(lib, 'commit', '-qm', 'mine')
+  await unchanged(/on which the commit \w+ of the conversation does not build: sync the conversation, then land again/)
+  await client.call('POST /agents/{id}/sync', { id: 'c' })
+  const { landed, moved } = await landSeen(client, 'c')
+  t.same([landed, moved?.map(({ repo }) => repo)], [true, ['libs/lib']], 'after a sync it lands')
+  t.equal(inGit(lib, 'log', '-2', '--format=%s'), 'agent\nmine\n')
+  t.equal(inGit(lib, 'status', '--porcelain'), '')
 })
 
 t.test('files that no commit can hold are named at the end of a turn', async t => {

@@ -4,7 +4,7 @@ import type { Test } from 'tap'
 import type { Started } from '../../../plugins/agent/contract.js'
 import { treeOf } from '../../plugins/agents/support.js'
 import { refusal, state } from '../../plugins/agent/support.js'
-import { inGit, spawnDaemon, type RunningDaemon, type Support } from '../../support/daemon.js'
+import { folderOf, inGit, makeWorkspace, spawnDaemon, type RunningDaemon, type Support } from '../../support/daemon.js'
 import { makeEarlier } from '../../support/repositories/earlier-copy.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 import { packing, restoring } from '../bundles.js'
@@ -579,6 +579,31 @@ cases(
       t.same(treeOf(workspace), landed)
       t.equal(git(), index)
       t.match(await client.call('GET /agents/{id}', { id: 'l' }), { status: 'landed' })
+    })
+  },
+)
+
+cases(
+  'a landing of a commit in a submodule',
+  ['placed', 'indexed', 'applied'].map(name => `agents.landing.${name}`),
+  async (t, point) => {
+    const where = whereIn(t)
+    const [{ workspace }, source] = [where, join(folderOf(t), 'lib')]
+    const lib = join(workspace, 'lib')
+    makeWorkspace(source, { 'lib.txt': 'lib\n' })
+    inGit(workspace, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', source, 'lib')
+    inGit(workspace, 'commit', '-qm', 'lib')
+    await dies(t, where, point, async ({ once: client }) => {
+      const commit = 'git -c user.name=a -c user.email=a@b.c commit -qam agent'
+      await runTurn(client, 's', `run cd lib && echo agent >> lib.txt && ${commit}`, { isolated: true })
+      await client.call('POST /agents/{id}/land', { id: 's' })
+    })
+    await after(t, where, async ({ client }) => {
+      await client.call('GET /agents/{id}', { id: 's' })
+      t.match(await client.call('POST /agents/{id}/land', { id: 's' }), { landed: true })
+      t.equal(inGit(lib, 'log', '-1', '--format=%s'), 'agent\n')
+      t.equal(inGit(lib, 'status', '--porcelain'), '', 'files, index and HEAD are those of the commit')
+      t.same(inGit(workspace, 'status', '--porcelain'), ' M lib\n')
     })
   },
 )

@@ -57,7 +57,10 @@ export const SECRETS_POINTS: readonly string[] = [
   'secrets.vault.written',
 ]
 
-export const CAPABILITIES_POINTS: readonly string[] = ['capabilities.suggestion.dismissed']
+export const CAPABILITIES_POINTS: readonly string[] = [
+  'capabilities.plugin.placed',
+  'capabilities.suggestion.dismissed',
+]
 
 export const SHARE_POINTS: readonly string[] = ['share.kept', 'share.removed', 'share.written']
 
@@ -103,6 +106,7 @@ export const EXTENSIONS_POINTS: readonly string[] = [
   'extensions.dev.swapped',
   'extensions.install.recorded',
   'extensions.remove.code',
+  'extensions.remove.connections',
   'extensions.remove.folder',
   'extensions.remove.marked',
   'extensions.remove.settings',

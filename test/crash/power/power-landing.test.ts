@@ -161,7 +161,7 @@ t.test('a power cut during a landing that the next start completes', options, as
     await new Promise(resolve => setTimeout(resolve, 5))
   await cutIn(t, world, 'after', async () => {
     const [record] = await records.open()
-    t.same(await endLanding(records, record!), [])
+    t.same(await endLanding(records, record!, world.bed.wall), [])
     await records.remove(record!)
   })
 })

@@ -115,7 +115,7 @@ t.test('killed at any of its writes, a landing is undone or completed at the nex
     }
     t.equal(signal, 'SIGKILL', stderr)
     const records = new LandingRecords(memoryFiles())
-    for (const record of found) t.same(await endLanding(records, record), [])
+    for (const record of found) t.same(await endLanding(records, record, bed.wall), [])
     const now = treeOf(bed.main)
     const end = JSON.stringify(now) === JSON.stringify(before) ? 'untouched' : 'landed'
     ends.add(end)
@@ -153,13 +153,13 @@ t.test('changes that a person made while the daemon was down are kept', async t 
     const { found } = landAndDie(bed, 'kill', at)
     if (found[0]?.state === 'moving') {
       writeFileSync(join(bed.main, 'a'), 'written meanwhile\n')
-      const left = await endLanding(new LandingRecords(memoryFiles()), found[0])
+      const left = await endLanding(new LandingRecords(memoryFiles()), found[0], bed.wall)
       t.same(left, ['a'])
       t.equal(readFileSync(join(bed.main, 'a'), 'utf8'), 'written meanwhile\n')
       t.notMatch(Object.keys(treeOf(bed.main)).join(' '), /sandbox-write/)
       break
     }
-    for (const record of found) await endLanding(new LandingRecords(memoryFiles()), record)
+    for (const record of found) await endLanding(new LandingRecords(memoryFiles()), record, bed.wall)
   }
 })
 

@@ -199,7 +199,7 @@ t.test('a change by a person before the next start completes an interrupted land
     change(join(bed.main, path))
     const changed = people(bed)
     t.same(
-      await endLanding(new LandingRecords(memoryFiles()), record),
+      await endLanding(new LandingRecords(memoryFiles()), record, bed.wall),
       path === 'gone' && /deleted|folder/.test(kind) ? [] : [path],
       `${path} ${kind}`,
     )

@@ -71,12 +71,17 @@ export class Bed {
     this.repo = { repo: 'root', base: this.head }
     this.deps = {
       workspace: this.main,
-      scratchRepos: new ScratchRepos(this.folder, { workspace: this.main, data: join(this.folder, 'data') }),
+      scratchRepos: new ScratchRepos(this.folder, this.wall),
       refs: new Refs(),
       locks: new KeyedMutex(),
       records: new LandingRecords(memoryFiles()),
       now: Date.now,
     }
+  }
+
+  /** The wall of git in the checkout. */
+  get wall(): { readonly workspace: string; readonly data: string } {
+    return { workspace: this.main, data: join(this.folder, 'data') }
   }
 
   get head(): string {

@@ -87,7 +87,7 @@ t.test(
   async t => {
     const { daemon, vault, got } = await world(t)
     t.match(await daemon.client.call('GET /capabilities/catalog'), {
-      cards: { 9: { id: 'disk', kind: 'disk', name: 'Disk', connected: false } },
+      cards: { 10: { id: 'disk', kind: 'disk', name: 'Disk', connected: false } },
       categories: { 5: { id: 'disks' } },
     })
     const config = (more: object) => ({ ...DISK, config: { ...DISK.config, ...more } })

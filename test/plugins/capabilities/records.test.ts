@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { agentKind } from '../../../plugins/capabilities/agents/agent-kind.js'
 import type { Capability } from '../../../plugins/capabilities/contract.js'
+import { OfferedCards } from '../../../plugins/capabilities/cards/offered-cards.js'
 import { Kinds } from '../../../plugins/capabilities/kinds/kinds.js'
 import { Capabilities } from '../../../plugins/capabilities/records/capabilities.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
@@ -274,7 +275,7 @@ t.test('an interrupted change is taken back or finished at the next start', asyn
       hidden: [],
       grants: { read: [], write: [] },
     })
-    await new Capabilities(host, new Kinds(host, [kind])).recover()
+    await new Capabilities(host, new Kinds(host, [kind]), new OfferedCards(host)).recover()
     return [[...vault.values.keys()], Object.keys(kept(daemon)), [...store]]
   }
   const home = (id: string) => join(daemon.data, 'homes/programs', id)

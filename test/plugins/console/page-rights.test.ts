@@ -1,5 +1,5 @@
 import t from 'tap'
-import { conditionHolds } from '../../../plugins/console/web/data/extensions/conditions.js'
+import { conditionHolds } from '../../../sdk/conditions.js'
 import { backendPath, entryAllowing } from '../../../plugins/console/web/data/extensions/page-calls.js'
 
 t.test('a page makes a call only where an entry holds for its route and its parameters', t => {

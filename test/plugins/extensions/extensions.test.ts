@@ -231,7 +231,7 @@ t.test('a link that leaves the folder makes it no extension', async t => {
   const { invalid } = await listedUntil(daemon, list => list.invalid.some(({ dir }) => dir.endsWith('/linked')) && list)
   t.match(
     invalid.find(({ dir }) => dir.endsWith('/linked')),
-    { error: /leaves the extension's folder/ },
+    { error: /leaves its folder/ },
   )
   eraseExtension(daemon, 'linked')
 })

@@ -51,7 +51,7 @@ t.test(
       t.equal(inGit(bare, 'rev-parse', 'main').trim(), sha)
       await client.call('POST /workspace/repos', { name: 'cloned', cloneUrl: url })
       t.equal(readFileSync(join(workspace, 'cloned/f'), 'utf8'), '2\n')
-      t.match((await client.call('GET /secrets/uses', {})).uses[0], { name: 'SSH_GIT', lane: 'git' })
+      t.match((await client.call('GET /secrets/uses', {})).uses[0], { name: 'SSH_GIT', lane: 'code' })
     })
 
     await t.test('the key is in no file, log or record', async t => {

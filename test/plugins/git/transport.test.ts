@@ -114,7 +114,7 @@ t.test('a stored value goes to the host it is bound to, over TLS alone, and show
   t.equal(inGit(join(server.folder, 'r.git'), 'rev-parse', 'main').trim(), sha)
 
   const { uses } = await client.call('GET /secrets/uses', {})
-  t.match(uses[0], { name: 'FORGE_GIT', lane: 'git', detail: 'git localhost' })
+  t.match(uses[0], { name: 'FORGE_GIT', lane: 'code', detail: 'git localhost' })
   const held = [...daemon.logged, JSON.stringify(await client.call('GET /activity', { limit: 200 }))].join('\n')
   t.notMatch(held, /correcthorse/)
   t.notMatch(readFileSync(join(at, '.git/config'), 'utf8'), /correcthorse/)

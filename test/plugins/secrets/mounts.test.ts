@@ -47,7 +47,7 @@ t.test('a running process reads each new value in its folder, without another st
   await client.call('POST /secrets', { key: 'LATER', value: 'later' })
   t.equal(readFileSync(join(folder, 'LATER'), 'utf8'), 'later')
   await client.call('DELETE /secrets/{key}', { key: 'TOKEN' })
-  await client.call('POST /secrets', { key: 'LATER', hosts: ['api.example.org'] })
+  await client.call('POST /secrets', { key: 'LATER', value: '__vaulted__', hosts: ['api.example.org'] })
   t.same(readdirSync(folder), ['chat'])
   await inner(daemon, 'secrets.unmount', { process: 'ext/a:worker' })
   t.notOk(existsSync(folder))

@@ -109,7 +109,8 @@ t.test('where no file can be written the first value is refused, and stays refus
 t.test('before there is a store, what only reads answers and makes none', async t => {
   const { daemon } = await secretsWith(t)
   const { client } = daemon
-  t.match(await refusalOf(() => client.call('POST /secrets', { key: 'A', hosts: ['a.example'] })), { status: 404 })
+  const bound = { key: 'A', value: '__vaulted__', hosts: ['a.example'] }
+  t.match(await refusalOf(() => client.call('POST /secrets', bound)), { status: 404 })
   t.match(await refusalOf(() => client.call('POST /secrets', { key: 'A', value: '' })), { status: 400 })
   const nothing = { added: [], replaced: [], skipped: [{ key: 'A', reason: 'empty' as const }] }
   t.same(await client.call('POST /secrets/import', { text: 'A=\n' }), nothing)
@@ -148,7 +149,7 @@ t.test('bad input is refused, names the field, and never repeats a value', async
     [413, '/secrets', { key: 'A', value: hidden.repeat(5000) }, /^value: expected at most 65536 bytes/],
     [400, '/secrets', { key: 'A', value: hidden, hosts: ['a b'] }, /^hosts/],
     [400, '/secrets', { key: 'A', value: hidden, hosts: Array(51).fill('a.b') }, /^hosts/],
-    [404, '/secrets', { key: 'A', hosts: ['a.b'] }, /^value: expected one/],
+    [404, '/secrets', { key: 'A', value: '__vaulted__', hosts: ['a.b'] }, /^value: expected one/],
     [400, '/secrets/store', { kind: 'vault', unlock: 'passphrase' }, /^passphrase: expected 12 to 1024/],
     [
       400,
@@ -408,7 +409,7 @@ t.test('a key bound to hosts enters no text, one bound to personas only their tu
   }
   for (const call of ['secrets.resolve', 'secrets.resolveCommand'] as const)
     t.match(await inner(daemon, call, { ...use('curl {{secret:API}}'), persona: 'ada' }), bound)
-  await client.call('POST /secrets', { key: 'API', hosts: [] })
+  await client.call('POST /secrets', { key: 'API', value: '__vaulted__', hosts: [] })
   t.same(await inner(daemon, 'secrets.resolve', { ...use('{{secret:API}}'), persona: 'ada' }), { text: VALUE })
   for (const persona of [undefined, 'bob'])
     t.same(await inner(daemon, 'secrets.resolve', { ...use('{{secret:API}}'), ...(persona && { persona }) }), {

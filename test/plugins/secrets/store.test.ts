@@ -56,7 +56,7 @@ t.test('values move from a vault into a .env file and back, and none is lost', a
   await client.call('POST /secrets/store', FILE)
   await fill(daemon)
   await inner(daemon, 'secrets.put', { name: 'github/token', value: 'field value' })
-  await client.call('POST /secrets', { key: 'ONE', personas: ['ada'] })
+  await client.call('POST /secrets', { key: 'ONE', value: '__vaulted__', personas: ['ada'] })
   const [key] = readdirSync(join(data, 'secrets/keys'))
   t.equal(statSync(join(data, 'secrets/keys', key!)).mode & 0o777, 0o600)
   t.same(await client.call('POST /secrets/store', DOTENV), { ok: true, moved: 4 })
@@ -71,7 +71,7 @@ t.test('values move from a vault into a .env file and back, and none is lost', a
   t.same(await inner(daemon, 'secrets.get', { name: 'github/token' }), { value: 'field value' })
   t.notMatch(readFileSync(env, 'utf8'), 'field value', 'fields stay encrypted')
   t.notOk(readdirSync(join(data, 'secrets/keys')).includes(key!), 'the key of the old vault is gone')
-  await client.call('POST /secrets', { key: 'ONE', personas: [] })
+  await client.call('POST /secrets', { key: 'ONE', value: '__vaulted__', personas: [] })
   t.same(await valuesOf(daemon), { ...HARD, OWN: '1' })
 
   t.same(await client.call('POST /secrets/store', DOTENV), { ok: true, moved: 0 }, 'the same choice again')

@@ -243,6 +243,31 @@ t.test('what a maintainer saved holds after a kill', async t => {
   t.equal((await two.client.call('GET /settings')).networkAllow.length, 1)
 })
 
+t.test('every setting is read, written whole and listed with its values, and the cleaners by name', async t => {
+  const daemon = await daemonWith(t, ['settings'])
+  const whole = {
+    ...DEFAULTS,
+    ...{ stableSystemPrompt: true, terseOutput: true, terseHoldout: 0.25, iqSearch: true, iqSearchHoldout: 1 },
+    ...{ workspaceMap: true, outputCleaners: '-logs, -git', outputHoldout: 0.5 },
+    admission: { ...DEFAULTS.admission, webchat: 'hold' as const },
+  } satisfies Settings
+  t.same(await daemon.client.call('POST /settings', whole), { ok: true })
+  t.same(await daemon.client.call('GET /settings'), whole)
+  const { fields, cleaners } = await daemon.client.call('GET /settings/schema')
+  t.same(fields.map(({ key }) => key).toSorted(), Object.keys(DEFAULTS).toSorted())
+  t.match(
+    fields.filter(({ key }) => key.endsWith('Holdout')),
+    exactly(...Array(3).fill({ type: 'number', min: 0, max: 1, default: 0, changed: true })),
+  )
+  t.ok(cleaners.length >= 12)
+  for (const { id } of cleaners)
+    t.match(
+      await daemon.client.call('POST /settings/patch', { set: { outputCleaners: id } }),
+      { settings: { outputCleaners: id } },
+      id,
+    )
+})
+
 t.test('a read takes any query', async t => {
   const daemon = await daemonWith(t, ['settings'])
   t.equal((await daemon.fetch('/settings?at=1')).status, 200)

@@ -164,7 +164,8 @@ t.test('two saves at once are both on, and bad input is refused', async t => {
 })
 
 t.test('the text of a skill is read with any valid front matter', t => {
-  t.same(parseSkill(composeSkill('a', 'x: "y"\nz', 'Body')), { description: 'x: "y"\nz', body: 'Body\n' })
+  for (const body of ['Body', 'Body\n', '\nBody\n\n', '\r\nBody\r\n', '---\nname: b\n---\n', '\ufeffBody', ' '])
+    t.same(parseSkill(composeSkill('a', 'x: "y"\nz', body)), { description: 'x: "y"\nz', body })
   t.same(parseSkill('---\nname: a\ndescription: >\n  two\n  lines\n---\nBody'), {
     description: 'two lines',
     body: 'Body',

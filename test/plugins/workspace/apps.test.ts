@@ -302,7 +302,7 @@ t.test('templates come from a repository that asks for a token, which is a store
   )
   t.match(await templates({ source, secret: 'FORGE' }), { source, templates: exactly({ key: 'mine' }) })
   const { uses } = await client.call('GET /secrets/uses', {})
-  t.match(uses[0], { name: 'FORGE', lane: 'git', detail: 'reading templates' })
+  t.match(uses[0], { name: 'FORGE', lane: 'code', detail: 'reading templates' })
   t.notMatch(logged.join('\n'), /correct/)
   const { stdout } = spawnSync('grep', ['-rlF', 'correct/horse', data, workspace], { encoding: 'utf8' })
   t.equal(stdout, '', 'the value is in no file')

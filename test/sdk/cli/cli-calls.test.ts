@@ -135,7 +135,7 @@ t.test('calls are made by group and name, with fields by position, as options an
 
   t.match(await run('agents', 'rename', 'c-1'), {
     code: 2,
-    err: /^sandbox: agents rename: expected TITLE, found nothing; .*--help/,
+    err: /^sandbox: agents rename: expected TITLE, found nothing: \S+ agents rename ID TITLE; .*--help/,
   })
   t.match(await run('agents', 'rename', 'c-1', 'a', 'b'), { code: 2, err: /expected 2 arguments, found 3/ })
   t.match(await run('activity', 'list', '--limit', 'few'), {

@@ -70,6 +70,14 @@ t.test('every frame has its lines', async t => {
     ],
     [{ kind: 'init', model: 'm' }, 'model m\n'],
     [
+      { kind: 'tier', tier: 'fast', model: 'small', routed: true, score: 0.1, rules: ['judge'] },
+      'judged easy (difficulty 0.10): runs on small\n',
+    ],
+    [
+      { kind: 'tier', tier: 'standard', model: 'big', routed: false, score: 0.75, rules: ['long', 'judge'] },
+      'judged not easy (difficulty 0.75)\n',
+    ],
+    [
       { kind: 'switched', provider: 'script', harness: 'native', model: 'script-fast', kept: 'record' },
       'continues with model script-fast of script, from the record\n',
     ],

@@ -32,6 +32,9 @@ export interface ScriptedAnswer {
   readonly everyMs?: number
   /** An error in the middle of the stream, after the text. */
   readonly error?: object
+  readonly headers?: { readonly [name: string]: string }
+  /** The speed or service tier that it says it answered in. */
+  readonly speed?: string
 }
 
 /** An error status instead of an answer. */
@@ -82,8 +85,9 @@ const half = (text: string): string[] => {
   return [text.slice(0, middle), text.slice(middle)].filter(Boolean)
 }
 
-const chatCompletion = ({ thoughts, text, calls, usage, finish = 'stop', error }: ScriptedAnswer): string[] => {
-  const base = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'm' }
+const chatCompletion = ({ thoughts, text, calls, usage, finish = 'stop', error, speed }: ScriptedAnswer): string[] => {
+  const served = speed !== undefined && { service_tier: speed }
+  const base = { id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1, model: 'm', ...served }
   const chunk = (delta: object, reason: string | null = null) =>
     sse({ ...base, choices: [{ index: 0, delta, finish_reason: reason }] })
   const { input = 0, output = 0, read = 0 } = usage ?? {}
@@ -115,7 +119,7 @@ const chatCompletion = ({ thoughts, text, calls, usage, finish = 'stop', error }
   ]
 }
 
-const messages = ({ thoughts, text, calls, usage, finish = 'stop', error }: ScriptedAnswer): string[] => {
+const messages = ({ thoughts, text, calls, usage, finish = 'stop', error, speed }: ScriptedAnswer): string[] => {
   const { input = 0, output = 0, read = 0, write = 0 } = usage ?? {}
   const event = (type: string, more: object) => sse({ type, ...more }, type)
   let index = -1
@@ -143,6 +147,7 @@ const messages = ({ thoughts, text, calls, usage, finish = 'stop', error }: Scri
           output_tokens: 1,
           cache_read_input_tokens: read,
           cache_creation_input_tokens: write,
+          ...(speed !== undefined && { speed }),
         },
       },
     }),
@@ -284,7 +289,7 @@ export class ModelServer {
       return void response.end(reply.body ?? '')
     }
     const type = this.protocol === 'ollama' ? 'application/x-ndjson' : 'text/event-stream'
-    response.writeHead(200, { 'content-type': type })
+    response.writeHead(200, { 'content-type': type, ...('headers' in reply ? reply.headers : {}) })
     if ('flood' in reply) return flood(response, this.protocol, reply.flood)
     await send(response, streamedAs(this.protocol, reply), reply)
   }

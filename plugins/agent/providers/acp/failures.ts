@@ -28,7 +28,9 @@ export class Failed extends Error {
 
 /** A program ended its turn for another reason than that it is done. */
 export const stoppedBy = (label: string, reason: string): Failed =>
-  new Failed({ message: `${label} ${STOPS[reason] ?? 'stopped for a reason it does not name'}` })
+  new Failed({
+    message: `${label} ${Object.hasOwn(STOPS, reason) ? STOPS[reason] : 'stopped for a reason it does not name'}`,
+  })
 
 /** A program has other models than the one chosen. */
 export const unknownModel = (label: string, model: string, models: readonly string[]): Failed =>

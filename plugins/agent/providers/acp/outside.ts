@@ -1,4 +1,8 @@
+import { SELECTORS, unseenBut } from '../../../../sdk/unseen.js'
+
 /** Reads untrusted values field by field; a value of an unexpected type counts as absent. */
+
+const UNSEEN = unseenBut(String.raw`\u200c\u200d` + SELECTORS)
 
 /** The fields of an object, or none. */
 export const fieldsOf = (value: unknown): { readonly [name: string]: unknown } =>
@@ -12,9 +16,9 @@ export const listOf = (value: unknown, most: number): readonly unknown[] =>
 export const textField = (value: unknown, most: number): string | undefined =>
   typeof value === 'string' ? (value.length > most ? value.slice(0, most) : value).toWellFormed() : undefined
 
-/** A text on one line. */
+/** A text on one line, without characters that nobody sees. */
 export const lineField = (value: unknown, most: number): string | undefined =>
-  textField(value, most)?.replace(/\s+/g, ' ').trim()
+  textField(value, most)?.replace(/\s+/g, ' ').replace(UNSEEN, '').trim()
 
 /** A whole number from 0. */
 export const countOf = (value: unknown): number | undefined =>

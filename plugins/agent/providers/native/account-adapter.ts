@@ -5,6 +5,7 @@ import type { ProviderAdapter, TurnRequest } from '../adapter.js'
 import type { ConnectedProviders } from '../connected-providers.js'
 import { refusalKind } from '../refusal-kinds.js'
 import { ServerFault } from './faults.js'
+import { HeardLimits, type AnswerHeaders } from './heard-limits.js'
 import { modelFetch, type AnswerLimits } from './model-fetch.js'
 import { nativeAdapter } from './native-adapter.js'
 import type { NativeDeps } from './native-turn.js'
@@ -48,7 +49,10 @@ const accountAdapter = async (
   const provider: string = definition.id
   const target = (request: TurnRequest) => targetOn(host, definition, deps, request)
   return {
-    ...nativeAdapter({ id: provider, label, models: models.map(({ id }) => id), target }, deps),
+    ...nativeAdapter(
+      { id: provider, label, models: models.map(({ id }) => id), fast: definition.fast ?? false, target },
+      deps,
+    ),
     holds: async account => (await host.call('accounts.holds', { provider, account })).holds,
   }
 }
@@ -74,7 +78,7 @@ export const leasedTarget = async (
   host: Link,
   definition: ProviderDefinition,
   asked: { readonly prefer?: string; readonly model?: string },
-  limits?: AnswerLimits,
+  most?: AnswerLimits,
 ): Promise<NativeTarget & { readonly account: string }> => {
   const { id: provider, label, protocol, baseUrl } = definition
   const lent = await host
@@ -85,10 +89,15 @@ export const leasedTarget = async (
   const headers = { ...lent.headers }
   let { value } = lent
   const warn = (what: string) => (error: unknown) => host.log.warn(what, { provider, error: String(error) })
-  const told = (answer: { readonly [name: string]: string | string[] | undefined }) => {
+  const limits = new HeardLimits(account)
+  const told = (answer: AnswerHeaders, status: number) => {
+    limits.hear(answer, status)
     if (definition.limits?.from !== 'headers') return
     const said = Object.fromEntries(Object.entries(answer).flatMap(([name, one]) => (one ? [[name, String(one)]] : [])))
-    host.call('limits.heard', { provider, account, headers: said }).catch(warn('reading limits failed'))
+    host
+      .call('limits.heard', { provider, account, headers: said })
+      .then(({ windows }) => limits.add(windows))
+      .catch(warn('reading limits failed'))
   }
   const renew = async (refused: string): Promise<void> => {
     const again = await host
@@ -100,13 +109,13 @@ export const leasedTarget = async (
   const send: typeof fetch = async (input, init) => {
     const sent = value
     try {
-      return await modelFetch(headers, limits, told)(input, init)
+      return await modelFetch(headers, most, told)(input, init)
     } catch (error) {
       if (!(error instanceof ServerFault) || error.details.status !== 401 || lent.kind === 'key')
         throw inWordsOf(error, lent)
       await renew(sent)
     }
-    return modelFetch(headers, limits, told)(input, init).catch(error => Promise.reject(inWordsOf(error, lent)))
+    return modelFetch(headers, most, told)(input, init).catch(error => Promise.reject(inWordsOf(error, lent)))
   }
   return {
     id: provider,
@@ -119,6 +128,7 @@ export const leasedTarget = async (
     models,
     default: usual,
     account,
+    limits,
     send,
     over: (failure, stopped) => {
       host.call('accounts.release', { lease }).catch(warn('giving a credential back failed'))

@@ -11,6 +11,8 @@ export interface ModelAnswer {
   readonly parts: readonly (SaidPart | Omit<CallPart, 'frame'>)[]
   readonly usage: TokenCount
   readonly finish: 'stop' | 'length' | 'refused'
+  /** Whether it came in the fast mode; left out: the server does not say. */
+  readonly fast?: boolean
 }
 
 const MOST_CALLS = 256
@@ -80,7 +82,9 @@ export class AnswerReader {
     const { inputTokens: input, outputTokens: output } = finish.usage
     const cached = (input.cacheRead ?? 0) + (input.cacheWrite ?? 0)
     const { unified } = finish.finishReason
+    const speed = finish.usage.raw?.speed ?? finish.providerMetadata?.served?.tier
     return {
+      ...(typeof speed === 'string' && { fast: speed === 'fast' || speed === 'priority' }),
       parts: this.parts,
       finish: unified === 'length' ? 'length' : unified === 'content-filter' ? 'refused' : 'stop',
       usage: {

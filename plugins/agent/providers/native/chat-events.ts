@@ -140,6 +140,7 @@ const chunkOf = (value: Fields): Chunk => {
   return {
     ...(typeof value.id === 'string' && { id: value.id }),
     ...(typeof value.model === 'string' && { model: value.model }),
+    ...(typeof value.service_tier === 'string' && { service_tier: value.service_tier }),
     choices: Array.isArray(choices) ? choices.flatMap(choice => choiceOf(choice) ?? []) : [],
     ...(fieldsOf(usage) && { usage: countsOf(fieldsOf(usage)!) }),
   }

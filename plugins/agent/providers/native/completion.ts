@@ -1,4 +1,4 @@
-import { Refusal, refuse, type Handlers, type Host, ignored } from '../../../../sdk/index.js'
+import { Refusal, refuse, type Handlers, type Host, type Input, ignored } from '../../../../sdk/index.js'
 import type { CompletionCalls } from '../contract.js'
 import { leasedTarget } from './account-adapter.js'
 import { faultFrom, withoutSecrets, type ServerFault } from './faults.js'
@@ -19,29 +19,45 @@ const PREFIX = 'endpoint/'
 const MOST_TEXT = 64 * 1024
 const NONE = 'no model is connected: add a server with POST /endpoints, or an account of a provider'
 
+/** A question to the first of some models that answers. */
+type Question = Input<CompletionCalls, 'agent.complete'>
+
 /** Serves single answers of connected model servers and accounts, without tools and without a conversation. */
 export const completionCalls = (host: Link): Handlers<CompletionCalls> => ({
-  'agent.completes': async ({ models, role }) => {
-    const { found, reason } = await candidates(host, models, role)
-    const [first] = found
-    return first ? { available: true, model: keyOf(first) } : { available: false, reason }
-  },
-  'agent.complete': async ({ models, role, system, prompt, timeoutMs }, { signal }) => {
-    const { found, reason } = await candidates(host, models, role)
-    if (found.length === 0) refuse('dependency', reason)
-    const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-    let last = reason
-    for (const one of found) {
-      if (limit.aborted) break
-      try {
-        return { text: await answerOf(host, one, system, prompt, limit), model: keyOf(one) }
-      } catch (error) {
-        last = Refusal.from(error).message
-      }
-    }
-    return refuse('dependency', limit.aborted ? `no model answered within ${timeoutMs} ms` : last)
-  },
+  'agent.completes': asked => completes(host, asked),
+  'agent.complete': (question, { signal }) => completeOnce(host, question, signal),
 })
+
+/** Which of some models would answer now. */
+export const completes = async (
+  host: Link,
+  { models, role }: Input<CompletionCalls, 'agent.completes'>,
+): Promise<ReturnType<CompletionCalls['agent.completes']>> => {
+  const { found, reason } = await candidates(host, models, role)
+  const [first] = found
+  return first ? { available: true, model: keyOf(first) } : { available: false, reason }
+}
+
+/** One answer of the first of some models that answers; refused where none does. */
+export const completeOnce = async (
+  host: Link,
+  { models, role, system, prompt, timeoutMs }: Question,
+  signal: AbortSignal,
+): Promise<ReturnType<CompletionCalls['agent.complete']>> => {
+  const { found, reason } = await candidates(host, models, role)
+  if (found.length === 0) refuse('dependency', reason)
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+  let last = reason
+  for (const one of found) {
+    if (limit.aborted) break
+    try {
+      return { text: await answerOf(host, one, system, prompt, limit), model: keyOf(one) }
+    } catch (error) {
+      last = Refusal.from(error).message
+    }
+  }
+  return refuse('dependency', limit.aborted ? `no model answered within ${timeoutMs} ms` : last)
+}
 
 const keyOf = ({ provider, model }: Candidate): string => `${provider}:${model}`
 

@@ -124,7 +124,9 @@ export const streamFault = (error: unknown): ServerFault => {
   const kind = textField(inner, 'code', 'errorCode', 'type', 'errorType')
   const words = refusalWords(inner)
   const numbered = Number(fieldOf(inner, 'status') ?? fieldOf(inner, 'statusCode') ?? fieldOf(inner, 'code'))
-  const known = (kind && STREAM_ERRORS[kind]) || (numbered >= 400 && numbered < 600 ? numbered : 500)
+  const known =
+    (kind && Object.hasOwn(STREAM_ERRORS, kind) && STREAM_ERRORS[kind])
+    || (numbered >= 400 && numbered < 600 ? numbered : 500)
   return kind === 'insufficient_quota' ? spent(words) : faultOf(TOO_LONG.test(words) ? 400 : known, words)
 }
 

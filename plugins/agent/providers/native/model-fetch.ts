@@ -4,7 +4,7 @@ import { pipeline, type Readable, type Transform } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { askableWay, type AskableWay } from '../../../../sdk/node/network/askable.js'
-import { SENTENCES } from '../../../../sdk/node/network/failure-words.js'
+import { CLOSED, SENTENCES } from '../../../../sdk/node/network/failure-words.js'
 import { refusedByProxy } from '../../../../sdk/node/network/upstream.js'
 import { faultOf, lost, refusalWords, ServerFault, withoutSecrets } from './faults.js'
 import { ignored, Refusal } from '../../../../sdk/index.js'
@@ -37,14 +37,14 @@ interface Sending {
 
 /**
  * The `fetch` of a model server: adds its headers, follows redirects within its origin alone, and ends answers that are
- * too large or silent for too long. Refusals are thrown as `ServerFault`. `heard` is called with the headers of every
- * answer.
+ * too large or silent for too long. Refusals are thrown as `ServerFault`. `heard` is called with the headers and
+ * the status of every answer.
  */
 export const modelFetch =
   (
     own: { readonly [name: string]: string },
     limits: AnswerLimits = ANSWER_LIMITS,
-    heard: (headers: IncomingMessage['headers']) => void = () => {},
+    heard: (headers: IncomingMessage['headers'], status: number) => void = () => {},
   ): typeof fetch =>
   async (input, { headers, body, signal } = {}) => {
     const start = new URL(input instanceof Request ? input.url : String(input))
@@ -64,7 +64,7 @@ export const modelFetch =
         url = redirected(start, url, location, hops)
         continue
       }
-      heard(answer.headers)
+      heard(answer.headers, status)
       if (status < 200 || status > 299) throw await refusalOf(answer, own)
       if (/^text\/html\b/i.test(answer.headers['content-type'] ?? '')) {
         answer.destroy()
@@ -157,6 +157,11 @@ const onceBy = ({ options, proxy }: AskableWay, url: URL, { headers, body, signa
       clearTimeout(quiet)
       const stale = request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
       resolve({ error: failureOf(error), stale })
+    })
+    // A server that switches the protocol makes no other event.
+    request.once('close', () => {
+      clearTimeout(quiet)
+      resolve({ error: lost(CLOSED) })
     })
     request.on('response', answer => {
       clearTimeout(quiet)

@@ -15,13 +15,15 @@ export interface NativeProvider {
   readonly models: readonly string[]
   /** Needs no network. */
   readonly local?: boolean
+  /** Can be asked to answer faster. */
+  readonly fast?: boolean
   /** The current address and settings of the server, for one turn. */
   target(request: TurnRequest): Promise<NativeTarget>
 }
 
 /** Runs turns of a model server with the sandbox's own tools. */
 export const nativeAdapter = (provider: NativeProvider, deps: NativeDeps): ProviderAdapter => {
-  const { id, label, models, local = false } = provider
+  const { id, label, models, local = false, fast = false } = provider
   const abilities: Abilities = {
     words: true,
     permissions: 'modes',
@@ -30,6 +32,7 @@ export const nativeAdapter = (provider: NativeProvider, deps: NativeDeps): Provi
     terminals: true,
     state: true,
     offline: local,
+    fast,
   }
   return {
     id,
@@ -45,11 +48,14 @@ export const nativeAdapter = (provider: NativeProvider, deps: NativeDeps): Provi
 
 /** The adapter of a model server that the user entered. */
 export const endpointAdapter = (
-  { id, label, models }: EndpointChoice,
+  { id, label, models, fast = false }: EndpointChoice,
   target: (id: string) => Promise<EndpointTarget>,
   deps: NativeDeps,
 ): ProviderAdapter =>
-  nativeAdapter({ id: `endpoint/${id}`, label, models: models.map(model => model.id), target: () => target(id) }, deps)
+  nativeAdapter(
+    { id: `endpoint/${id}`, label, fast, models: models.map(model => model.id), target: () => target(id) },
+    deps,
+  )
 
 async function* run(
   provider: NativeProvider,

@@ -1,5 +1,5 @@
 import { roundMark, type OfferedTool, type SubagentStep, type TurnIo, type TurnRequest } from '../adapter.js'
-import type { Frame, ProviderId } from '../../turn/frames/frames.js'
+import type { FastModeFrame, Frame, ProviderId } from '../../turn/frames/frames.js'
 import type { ModelAnswer } from './answer.js'
 import { ASK_AGAIN, askModel, type AskAgain } from './ask.js'
 import { runCalls, offeredName } from './calls.js'
@@ -9,7 +9,8 @@ import { INSTRUCTIONS, SUMMARIZE } from './instructions.js'
 import { LiveSession } from './live-session.js'
 import type { ModelCall, ModelPrompt } from './model.js'
 import type { ModelShield, ShieldedProvider } from './model-shield.js'
-import type { AnswerLimits } from './model-fetch.js'
+import { HeardLimits } from './heard-limits.js'
+import { modelFetch, type AnswerLimits } from './model-fetch.js'
 import { failTurn, NativeOver } from './over.js'
 import { promptOf } from './prompt.js'
 import {
@@ -76,6 +77,8 @@ export class NativeTurn {
   #instructions = INSTRUCTIONS
   #wire: ModelWire | undefined
   readonly #shield: ModelShield | undefined
+  readonly #limits: HeardLimits
+  #fastMode: FastModeFrame['state'] | undefined
 
   constructor(provider: ProviderId, target: NativeTarget, deps: NativeDeps, request: TurnRequest, io: TurnIo) {
     this.#provider = provider
@@ -85,6 +88,7 @@ export class NativeTurn {
     this.#io = io
     // The session of a subagent is never continued.
     const sessions = request.depth > 0 ? memorySessions() : deps.sessions
+    this.#limits = target.limits ?? new HeardLimits()
     const { conversationId } = request
     this.#shield = deps.shield?.({ conversationId, provider, account: target.account, local: target.local })
     this.#session = new LiveSession(nativeSessionOf(request.conversationId), sessions, request, io)
@@ -101,7 +105,7 @@ export class NativeTurn {
     const [{ cutOff }, offered, wire, instructions] = await Promise.all([
       this.#session.open(),
       this.#io.offered(),
-      modelWire(this.#target, this.#model, settings, this.#deps.limits, this.#target.send),
+      modelWire(this.#target, this.#model, settings, this.#deps.limits, this.#target.send ?? this.#send()),
       this.#request.instructions ?? this.#deps.instructions?.(this.#request) ?? INSTRUCTIONS,
     ])
     if (cutOff) this.#spoken = spokenIn(since)
@@ -133,7 +137,29 @@ export class NativeTurn {
   *end(): Generator<Frame> {
     yield* this.#spoken.close()
     yield* this.#usage()
+    yield* this.#told()
     yield* this.#shield?.notice() ?? []
+  }
+
+  /** What the answers of a turn's own agent said of limits. */
+  *#told(): Generator<Frame> {
+    if (this.#request.depth === 0) yield* this.#limits.frames()
+  }
+
+  #send(): typeof fetch {
+    const { headers } = this.#target
+    return modelFetch(headers, this.#deps.limits, (said, status) => this.#limits.hear(said, status))
+  }
+
+  /** Whether the answer came in the fast mode that was asked for. */
+  *#speed({ fast }: ModelAnswer): Generator<Frame> {
+    if (!this.#request.fast || this.#request.depth > 0) return
+    const state = fast ? 'on' : 'off'
+    if (state === this.#fastMode) return
+    this.#fastMode = state
+    const reason =
+      fast === undefined ? 'the server does not say that it answered faster' : 'it answered at its usual speed'
+    yield { kind: 'fast_mode', state, ...(state === 'off' && { reason }) }
   }
 
   /** The usage that no frame contains yet. */
@@ -197,6 +223,8 @@ export class NativeTurn {
     session.usage = sumTokens(session.usage, answer.usage)
     // Before the answer is stored: a kill between both loses no tokens.
     yield* this.#usage()
+    yield* this.#speed(answer)
+    yield* this.#told()
     await session.keep({
       kind: 'answer',
       run: this.#request.run,

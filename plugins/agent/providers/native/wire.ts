@@ -47,9 +47,14 @@ export const modelWire = async (
         url: ({ path }) => `${apiOf(target)}${path}`,
         includeUsage: true,
         fetch: chatFetch(send),
+        metadataExtractor: { extractMetadata: async () => undefined, createStreamExtractor: servedTier },
       })
-      const { effort } = settings
-      const options = effort === undefined ? {} : { providerOptions: { openaiCompatible: { reasoningEffort: effort } } }
+      const { effort, fast } = settings
+      const openaiCompatible = {
+        ...(effort !== undefined && { reasoningEffort: effort }),
+        ...(fast && { service_tier: 'priority' }),
+      }
+      const options = Object.keys(openaiCompatible).length > 0 ? { providerOptions: { openaiCompatible } } : {}
       return { model, options, marksCache: false, ...known }
     }
     case 'anthropic': {
@@ -67,6 +72,18 @@ export const modelWire = async (
       const ollama = { ...(think !== undefined && { think }), ...(room && { options: { num_ctx: room } }) }
       return { model, options: { providerOptions: { ollama } }, marksCache: false, ...(room && { window: room }) }
     }
+  }
+}
+
+/** The service tier that an answer names beside its text, as `served.tier` in its metadata. */
+const servedTier = () => {
+  let tier: string | undefined
+  return {
+    processChunk: (chunk: unknown) => {
+      const named = (chunk as { service_tier?: unknown } | undefined)?.service_tier
+      if (typeof named === 'string') tier = named
+    },
+    buildMetadata: () => (tier === undefined ? undefined : { served: { tier } }),
   }
 }
 

@@ -51,10 +51,11 @@ export const commandsOf = (words: string): readonly ScriptCommand[] | TurnFailur
 }
 
 /** Frames at the start of a turn, but for those that a first attempt wrote. */
-function* opening({ conversationId, model, harness, since = [] }: TurnRequest): Generator<Frame> {
+function* opening({ conversationId, model, harness, fast, depth, since = [] }: TurnRequest): Generator<Frame> {
   const past = new Replay(since)
   if (!past.has('session')) yield { kind: 'session', sessionId: `script-${conversationId}` }
   if (!past.has('init')) yield { kind: 'init', model, provider: 'script', harness }
+  if (fast && depth === 0 && !past.has('fast_mode')) yield { kind: 'fast_mode', state: 'on' }
   if (!past.has('commands')) yield { kind: 'commands', items: [...SHORTCUTS] }
 }
 
@@ -92,9 +93,17 @@ const ABILITIES: Abilities = {
   terminals: true,
   state: true,
   offline: true,
+  fast: true,
 }
 /** As an agent program it is the same language with fewer powers. */
-const OUTSIDE: Abilities = { ...ABILITIES, words: false, permissions: 'plan', questions: false, state: false }
+const OUTSIDE: Abilities = {
+  ...ABILITIES,
+  words: false,
+  permissions: 'plan',
+  questions: false,
+  state: false,
+  fast: false,
+}
 
 /** The built-in offline provider: scripts in place of a model, with the real tools, cards and rules. */
 export const scriptAdapter: ProviderAdapter = {

@@ -23,7 +23,7 @@ export const additionsOf =
       variables: { ...extended.variables, ...connected.variables },
       files: [...(connected.files ?? []), ...extended.files],
       path: extended.path,
-      agentFolders: extended.agents.map(({ seen }) => seen),
+      agentFolders: [...(connected.agents ?? []), ...extended.agents].map(({ seen }) => seen),
     }
   }
 

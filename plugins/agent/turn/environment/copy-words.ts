@@ -36,12 +36,12 @@ const detachedNotice = (repo: string, branch: string): string =>
   `the private copy of ${repo} is not on its branch ${branch}, so what was done there cannot land: have the agent go `
   + 'back to it'
 
-/** The notice about submodules that a turn moved to other commits. */
+/** The notice about submodules that a turn moved to commits which do not land. */
 const pointersNotice = (paths: readonly string[]): string =>
   `a commit of this private copy moves the submodule${paths.length === 1 ? '' : 's'} ${paths.slice(0, 5).join(', ')}${
     paths.length > 5 ? ', …' : ''
-  } to another commit: files of submodules land, but no commit of the workspace and no pointer moves, so check that `
-  + 'commit out there, and commit the pointer'
+  } to a commit that is not on the branch of its work there, so a landing does not move it: have the agent check its `
+  + 'branch out there and bring that commit into it, or check the commit out in the workspace'
 
 /** The notice about new files of a private copy that git ignores. */
 const ignoredNotice = (paths: readonly string[]): string =>

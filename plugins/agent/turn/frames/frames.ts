@@ -59,6 +59,18 @@ export interface InitFrame {
   account?: string
   unenforced?: Unenforced[]
 }
+/**
+ * How hard the turn was judged, from 0 to 1, by which signs; `judge`: a model said so. `model` is that of its tier, on
+ * which a turn that was not routed does not run.
+ */
+export interface TierFrame {
+  kind: 'tier'
+  tier: 'fast' | 'standard'
+  model: string
+  routed: boolean
+  score: number & tags.Minimum<0> & tags.Maximum<1>
+  rules: string[]
+}
 /** The run moved to another provider choice, with its provider's session or with the record. */
 export interface SwitchedFrame {
   kind: 'switched'
@@ -372,6 +384,7 @@ export type Frame =
   | WorktreeFrame
   | PreambleFrame
   | InitFrame
+  | TierFrame
   | SwitchedFrame
   | ResumedFrame
   | CheckpointFrame

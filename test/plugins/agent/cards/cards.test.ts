@@ -96,7 +96,10 @@ t.test('an answer of an unknown kind is refused with the known kinds', async t =
   t.equal(message, `kind: expected ${kinds}, found "approval"`)
   t.same(errors, [{ path: 'kind', expected: kinds, value: 'approval' }])
   t.equal((await refused({ requestId: 'r-1.1' })).message, `kind: expected ${kinds}, found nothing`)
-  t.equal((await refused({ kind: ['plan'], requestId: 'r-1.1' })).message, `kind: expected ${kinds}, found a list`)
+  t.equal(
+    (await refused({ kind: ['plan'], requestId: 'r-1.1' })).message,
+    `kind: expected ${kinds}, found a list of 1 item`,
+  )
   t.equal(
     (await refused({ kind: 'plan', requestId: 'r-1.1' })).message,
     'approve: expected true or false, found nothing',

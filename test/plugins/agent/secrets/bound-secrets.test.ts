@@ -117,7 +117,7 @@ t.test('a changed binding or a replaced value takes effect at the next request',
   await turn(ask('one'))
   await client.call('POST /secrets', { key: 'API', value: `${VALUE}-new` })
   await turn(ask('two'))
-  await client.call('POST /secrets', { key: 'API', hosts: ['other.example'] })
+  await client.call('POST /secrets', { key: 'API', value: '__vaulted__', hosts: ['other.example'] })
   await turn(ask('three', '-k'))
   const [one, two, three] = requests.map(({ headers }) => headers['x-key'])
   t.strictSame([one, two], [VALUE, `${VALUE}-new`])

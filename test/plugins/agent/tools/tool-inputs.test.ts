@@ -155,7 +155,7 @@ t.test('values beyond a limit are refused with the limit and the value', t => {
     [
       'Read',
       { path: 'x'.repeat(5000) },
-      /^Read takes path: expected text, at most 4096 characters, found 5000 characters$/,
+      /^Read takes path: expected text, at most 4096 characters, found "x{80}" of 5000 characters$/,
     ],
     ['Read', { offset: 0 }, /^Read takes offset: expected a number, from 1, found 0$/],
     ['Read', { limit: 1.5 }, /^Read takes limit: expected a number, whole, from 0, found 1\.5$/],
@@ -163,8 +163,8 @@ t.test('values beyond a limit are refused with the limit and the value', t => {
     ['Write', { content: '\ud800' }, /^Write takes content: expected text, well-formed Unicode, found /],
     ['Fetch', { method: 'CONNECT' }, /^Fetch takes method: expected one of DELETE, GET, .*PUT, found "CONNECT"$/],
     ['Todo', { items: [{ content: 'a', status: 'done' }] }, /^Todo takes items\.0\.status: expected one of /],
-    ['Ask', { questions: [] }, /^Ask takes questions: expected a list, at least 1 items, found a list$/],
-    ['Join', { ids: [] }, /^Join takes ids: expected a list, at least 1 items, found a list$/],
+    ['Ask', { questions: [] }, /^Ask takes questions: expected a list, at least 1 items, found a list of 0 items$/],
+    ['Join', { ids: [] }, /^Join takes ids: expected a list, at least 1 items, found a list of 0 items$/],
   ]
   for (const [name, change, message] of table)
     t.throws(() => tools[name]!.check({ ...INPUTS[name], ...change }), { message }, `${name} ${Object.keys(change)[0]}`)

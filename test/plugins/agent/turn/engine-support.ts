@@ -81,6 +81,7 @@ export const engineOn = (
       terminals: false,
       state,
       offline: true,
+      fast: true,
     }),
   }
   const logged: string[] = []

@@ -6,6 +6,7 @@ import type { Card, CardReply, Frame } from '../../../../plugins/agent/contract.
 import type { Client } from '../../../../sdk/client.js'
 import { daemonWith, folderOf, makeWorkspace, root, spawnDaemon, type Support } from '../../../support/daemon.js'
 import { exactly } from '../../../support/lists.js'
+import { modelServer } from '../../../support/servers/model-server.js'
 import { framesOf } from '../../../support/turns.js'
 
 /** Every kind of frame in the type. */
@@ -124,6 +125,21 @@ const ruled: Scene = async ({ daemon: { client }, id }) => {
   return frames
 }
 
+/** A turn that a model judges easy. */
+const judged: Scene = async ({ t, daemon: { client }, id }) => {
+  const server = await modelServer(t, 'openai', ({ path }) =>
+    path.endsWith('/models') ? { status: 200, body: '{"data":[{"id":"m"}]}' } : { text: ['{"score":0}'] },
+  )
+  await client.call('POST /endpoints', { id: 'judge', kind: 'server', protocol: 'openai', baseUrl: server.address })
+  await client.call('GET /endpoints/{id}/models', { id: 'judge' })
+  const models = { autoFastModels: ['script:script-fast'], quickModel: ['endpoint/judge:m'] }
+  await client.call('POST /settings/patch', { set: { autoTier: 'on', ...models } })
+  const frames = await played(client, id, 'say hi', { agent: 'script', model: 'script' })
+  await client.call('POST /settings/patch', { unset: ['autoTier', 'autoFastModels', 'quickModel'] })
+  await client.call('DELETE /endpoints/{id}', { id: 'judge' })
+  return frames
+}
+
 /** One script per kind; a new kind needs a line here. */
 const SCENES: { readonly [kind: string]: Scene } = {
   session: script('say hi'),
@@ -131,6 +147,7 @@ const SCENES: { readonly [kind: string]: Scene } = {
   checkpoint: script('say hi', { isolated: true }),
   preamble: script('say hi', { mentions: ['README.md'] }),
   init: script('say hi'),
+  tier: judged,
   commands: script('say hi'),
   switched: meanwhile(async (client, conversationId) => {
     await client.call('POST /agent/switch-account', { conversationId, model: 'script-fast' })

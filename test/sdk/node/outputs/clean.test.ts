@@ -240,6 +240,33 @@ t.test('steps of containers, clusters and logs are left out, and what failed is 
   t.end()
 })
 
+t.test('no text holds the daemon up, and a line that is too long to look at stays', t => {
+  const pieces = [
+    'a-/',
+    'x.',
+    '0%=',
+    '\x1b]',
+    '\x1b[0',
+    ' ',
+    '\b',
+    '400 a',
+    'cc -c ',
+    '\r12% ======',
+    'ok 1',
+    '  ^',
+    '[1/2] ',
+  ]
+  for (const [one, other] of pieces.flatMap(one => pieces.map(other => [one, other] as const)))
+    for (const line of [(one + other).repeat(40_000), `${`${(one + other).repeat(60)}\n`.repeat(500)}`]) {
+      const began = performance.now()
+      cleaned(line, 'npm test')
+      t.ok(performance.now() - began < 3_000, `${JSON.stringify(one + other)}: ${performance.now() - began}`)
+    }
+  const long = `npm http fetch GET 200 ${'x'.repeat(2_000)}`
+  t.equal(cleaned(`${long}\n`, 'npm i'), `${long}\n`)
+  t.end()
+})
+
 t.test('a choice of cleaners names cleaners that exist', t => {
   t.ok(CATALOGUE.length >= 15)
   t.same(chosenCleaners('off'), { ids: new Set() })

@@ -1,5 +1,7 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { git, GitFailure, gitVersion } from '../../../../sdk/node/programs/git.js'
@@ -117,4 +119,24 @@ t.test('a blocked git is ended after a time', async t => {
   rmSync(join(dir, '.git/HEAD'))
   execFileSync('mkfifo', [join(dir, '.git/HEAD')])
   await t.rejects(git(dir, ['status'], { timeoutMs: 100 }), { message: 'git status: did not end within 0.1 s' })
+})
+
+t.test('a git that waits for another machine reads no working tree, and no pipe there ends', async t => {
+  const { dir } = await repository(t)
+  execFileSync('mkfifo', [join(dir, '.gitignore')])
+  const silent = createServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const { port } = silent.address() as AddressInfo
+  const reader = spawn('cat', [join(dir, '.gitignore')])
+  const ended = once(reader, 'exit')
+  t.teardown(() => {
+    reader.kill('SIGKILL')
+    silent.close()
+  })
+  const how = { env: { GIT_ALLOW_PROTOCOL: 'git' }, timeoutMs: 6000 }
+  await t.rejects(git(dir, ['ls-remote', `git://127.0.0.1:${port}/x`], how), { message: /did not end within 6 s/ })
+  t.equal(reader.exitCode, null, 'who reads the pipe still waits')
+  const own = git(dir, ['status', '--porcelain'])
+  await Promise.all([own, ended])
+  t.pass('a git that reads the working tree is let through, and the reader with it')
 })

@@ -56,7 +56,7 @@ export const files: { readonly [name: string]: ScriptVerb } = {
     run: async function* (input, script): ScriptFrames {
       const items = input.items.map(item => ({ ...item, content: script.text(item.content) }))
       const use: ToolUse = { name: 'Todo', category: 'think', target: `${items.length} items`, input: { items } }
-      if (yield* used(script, use)) yield* script.once({ kind: 'todos', items })
+      yield* used(script, use)
     },
   }),
   read: verb<Span>({

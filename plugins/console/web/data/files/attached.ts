@@ -1,7 +1,6 @@
 import { signal, type ReadonlySignal } from '@preact/signals-core'
 import { faultSentence } from '../api.js'
 import { draftOf, keepDraft } from '../drafts.js'
-import { sendFile } from './uploads.js'
 
 /** A file that goes with the next message. */
 export interface Attached {
@@ -60,7 +59,8 @@ export class AttachedFiles {
       this.#stops.set(path, stop)
       underWay.set(this.#place, this)
       this.#set([...this.#list.peek(), { path, name: file.name, state: 'sending' }])
-      void sendFile({ path, file }, false, stop.signal, () => {})
+      void import('./uploads.js')
+        .then(({ sendFile }) => sendFile({ path, file }, false, stop.signal, () => {}))
         .then(
           () => this.#change(path, { state: 'there' }),
           error => this.#change(path, { state: 'failed', fault: faultSentence(error) }),

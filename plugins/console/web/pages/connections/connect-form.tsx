@@ -2,25 +2,32 @@ import type { Signal } from '@preact/signals'
 import { signal, useSignal } from '@preact/signals'
 import { useMemo } from 'preact/hooks'
 import type { CapabilitySummary, CardField, CatalogCard } from '../../../../capabilities/contract.js'
+import { conditionHolds } from '../../../../../sdk/conditions.js'
 import { Refusal } from '../../../../../sdk/refusal.js'
+import { VAULTED } from '../../../../../sdk/vaulted.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { DialogForm } from '../../ui/dialog.js'
 import { ChoiceField, TextField } from '../../ui/fields.js'
 import { visibleName } from '../../ui/format.js'
 
-/** Stands for the stored value of a secret field. */
-const STORED = '__vaulted__'
-
 /** Reads again what a change of a connection shows in. */
 export const connectionsChanged = (): void => refetch(new Set(['capabilities', 'providers']))
+
+const SWITCH = [
+  { value: 'on', label: 'On' },
+  { value: 'off', label: 'Off' },
+]
+/** The field of a connection that names the card of an extension. */
+const NAMED_BY: { readonly [kind: string]: string } = { cli: 'provider', browser: 'platform' }
 
 /** One field of a card. */
 const CardFieldInput = ({ field, value, stored }: { field: CardField; value: Signal<string>; stored: boolean }) => {
   const { label, placeholder, secret = false, multiline = false, optional = false } = field
   const hint = stored ? 'Empty: the stored value stays.' : field.hint
-  if (field.options) {
-    const choices = field.options.map(({ value, label }) => [value, label] as const)
+  const options = field.options ?? (field.boolean ? SWITCH : undefined)
+  if (options) {
+    const choices = options.map(({ value, label }) => [value, label] as const)
     return <ChoiceField label={label} value={value} choices={optional ? [['', 'Not chosen'], ...choices] : choices} />
   }
   return (
@@ -52,21 +59,26 @@ export const ConnectForm = ({ card, close, connection, prefill = {} }: ConnectFo
   const known = connection?.config ?? prefill
   const values = useMemo(
     () =>
-      card.fields.map(field => {
-        const first = field.optional ? '' : (field.options?.[0]?.value ?? '')
-        return { field, value: signal(String(known[field.key] ?? first)) }
+      card.fields.flatMap(field => {
+        if (field.value !== undefined) return []
+        const first = field.default ?? (field.optional ? '' : (field.options?.[0]?.value ?? ''))
+        return [{ field, value: signal(String(known[field.key] ?? first)) }]
       }),
     [],
   )
+  const asked = () => {
+    const known = Object.fromEntries(values.map(({ field, value }) => [field.key, value.value]))
+    return values.filter(({ field }) => conditionHolds(field.when, known))
+  }
   const isStored = (key: string) => connection?.secrets.includes(key) ?? false
   const connect = async () => {
     // What the card has no field for stays as it is.
     const config: { [field: string]: string | number | boolean } = { ...connection?.config }
-    if (card.kind === 'cli') config.provider = card.id
-    for (const { field, value } of values) {
+    if (card.extension !== undefined || card.kind === 'cli') config[NAMED_BY[card.kind] ?? 'card'] = card.id
+    for (const { field, value } of asked()) {
       const { key, secret } = field
       if (value.value !== '') config[key] = key === 'port' ? Number(value.value) : value.value
-      else if (secret && isStored(key)) config[key] = STORED
+      else if (secret && isStored(key)) config[key] = VAULTED
       else delete config[key]
     }
     step.value = ''
@@ -91,7 +103,10 @@ export const ConnectForm = ({ card, close, connection, prefill = {} }: ConnectFo
       <p>{visibleName(card.description)}</p>
       {card.hint && <p class="quiet">{visibleName(card.hint)}</p>}
       {!connection && <TextField label="Id" required value={id} hint="Agents name it so. Letters, digits, - and _." />}
-      {values.map(({ field, value }) => (
+      {card.guide?.steps?.map(step => (
+        <p class="quiet">{visibleName(step)}</p>
+      ))}
+      {asked().map(({ field, value }) => (
         <CardFieldInput key={field.key} field={field} value={value} stored={isStored(field.key)} />
       ))}
       {step.value && (

@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { VAULTED } from '../../../../../sdk/vaulted.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { Dialog, DialogForm, DoneDialog } from '../../ui/dialog.js'
@@ -29,7 +30,7 @@ export const SecretForm = ({ close, name, stored = false, hosts = [] }: SecretFo
       work={async () => {
         await askDaemon('POST /secrets', {
           key: key.value,
-          ...(value.value && { value: value.value }),
+          value: value.value || VAULTED,
           hosts: bound.value
             .split('\n')
             .map(one => one.trim())

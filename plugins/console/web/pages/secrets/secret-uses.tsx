@@ -7,9 +7,8 @@ import { useQuery } from '../../ui/query.js'
 
 const LANES = {
   shell: 'in a command',
-  code: 'in a program text',
+  code: 'by a program',
   browser: 'in a browser',
-  git: 'to a git server',
 } as const
 
 /** The uses of stored values, newest first. */

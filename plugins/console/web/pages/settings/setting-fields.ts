@@ -6,7 +6,7 @@ const SECTIONS: readonly (readonly [section: string, keys: readonly SettingKey[]
   ['Tools', ['hashlineEdits', 'skills', 'iqSearch']],
   ['Savings', ['outputCleaners', 'terseOutput']],
   ['Measuring savings', ['outputHoldout', 'terseHoldout', 'iqSearchHoldout']],
-  ['Models', ['quickModel', 'agentRunModels', 'agentRunEffort']],
+  ['Models', ['quickModel', 'agentRunModels', 'agentRunEffort', 'autoTier', 'autoTierEagerness', 'autoFastModels']],
   ['After a failure', ['autoResumeOnRestart', 'resumeAfterOutage']],
   ['Subagents', ['subagentsAtOnce', 'subagentsPerTurn', 'subagentDepth']],
   ['Network', ['network', 'networkAllow', 'networkOnly']],

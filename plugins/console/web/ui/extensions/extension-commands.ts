@@ -1,4 +1,4 @@
-import { conditionHolds } from '../../data/extensions/conditions.js'
+import { conditionHolds } from '../../../../../sdk/conditions.js'
 import type { KeyCommand } from '../../data/keys.js'
 import { goTo, place } from '../../data/route.js'
 import { person } from '../../data/session/session.js'

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { UiSurface } from '../../../../../sdk/ui-host.js'
 import type { ExtensionSideView } from '../../../../extensions/contract.js'
-import { conditionHolds, type ConditionKeys } from '../../data/extensions/conditions.js'
+import { conditionHolds, type ConditionKeys } from '../../../../../sdk/conditions.js'
 import { person } from '../../data/session/session.js'
 import {
   extensionName,

@@ -1,15 +1,17 @@
 import { createHash } from 'node:crypto'
-import { lstat, readdir, readlink } from 'node:fs/promises'
+import { lstat, mkdir, readdir, readlink, rename, rm } from 'node:fs/promises'
 import { posix, join } from 'node:path'
-import { plainBytes, plainText } from '../../../sdk/node/files/real-folders.js'
+import { refuse } from '../../refusal.js'
+import { flushFolders, flushTree } from '../files/files.js'
+import { contains } from '../files/paths.js'
+import { plainBytes } from '../files/real-folders.js'
 
-/** The most files and bytes that an extension may have. */
+/** The most files and bytes that code from elsewhere may have. */
 export const MOST_FILES = 20_000
 export const MOST_BYTES = 200 * 1024 * 1024
-const MOST_FRAGMENT = 64 * 1024
 
-/** The files of an extension, without `.git`. */
-export interface ExtensionFolder {
+/** The files of code from elsewhere, without `.git`. */
+export interface CodeFolder {
   /** By their paths, with a mark that changes with the content. */
   readonly files: ReadonlyMap<string, FileMark>
   readonly bytes: number
@@ -26,17 +28,14 @@ export interface FileMark {
 
 /** How a folder is read: files with the same stamp in `before` are not read again; without `hashed` none is. */
 export interface FolderReading {
-  readonly before?: ExtensionFolder
+  readonly before?: CodeFolder
   /** Names that are left out, wherever they are. */
   readonly without?: ReadonlySet<string>
   readonly hashed: boolean
 }
 
-/** Reads an extension's folder. */
-export const readExtensionFolder = async (
-  root: string,
-  { before, without, hashed }: FolderReading,
-): Promise<ExtensionFolder> => {
+/** Reads the folder of an extension or a plugin. */
+export const readCodeFolder = async (root: string, { before, without, hashed }: FolderReading): Promise<CodeFolder> => {
   const files = new Map<string, FileMark>()
   const left = [''] as string[]
   let bytes = 0
@@ -47,8 +46,7 @@ export const readExtensionFolder = async (
       if (entry.isDirectory()) left.push(path)
       else if (entry.isSymbolicLink()) {
         const target = await readlink(join(root, path)).catch(() => '')
-        if (leavesFolder(path, target))
-          return { files, bytes, wrong: `${path} is a link that leaves the extension's folder` }
+        if (leavesFolder(path, target)) return { files, bytes, wrong: `${path} is a link that leaves its folder` }
         files.set(path, { stamp: target, size: 0, hash: `link ${target}` })
       } else if (entry.isFile()) {
         const { ino, size, mtimeNs } = await lstat(join(root, path), { bigint: true })
@@ -80,29 +78,32 @@ export const leavesFolder = (path: string, target: string): boolean =>
   target === '' || target.startsWith('/') || posix.join(posix.dirname(path), target).startsWith('..')
 
 /** The hash of all files of a folder. */
-export const folderHash = ({ files }: Pick<ExtensionFolder, 'files'>): string => {
+export const folderHash = ({ files }: Pick<CodeFolder, 'files'>): string => {
   const hash = createHash('sha256')
   for (const [path, mark] of [...files].sort(([one], [other]) => (one < other ? -1 : 1)))
     hash.update(`${path}\0${mark.hash}\n`)
   return hash.digest('hex')
 }
 
-/** Whether a folder of the extension has any files. */
-export const hasBelow = ({ files }: Pick<ExtensionFolder, 'files'>, folder: string): boolean => {
+/** Whether a folder of it has any files. */
+export const hasBelow = ({ files }: Pick<CodeFolder, 'files'>, folder: string): boolean => {
   const prefix = folder === '' || folder === '.' ? '' : `${folder.replace(/\/$/, '')}/`
   return [...files.keys()].some(path => path.startsWith(prefix))
 }
 
-/** The error in lines for the image: only `RUN` and `ENV` are allowed. */
-export const wrongFragment = async (root: string, path: string): Promise<string | undefined> => {
-  const text = await plainText(join(root, path), MOST_FRAGMENT)
-  if (text === undefined) return undefined
-  let goesOn = false
-  for (const line of text.split('\n')) {
-    const bare = line.trim()
-    const bad = !goesOn && bare !== '' && !bare.startsWith('#') && !/^(RUN|ENV)\s/i.test(bare)
-    if (bad) return `${path} has the line ${JSON.stringify(bare.slice(0, 60))}: expected RUN and ENV lines alone`
-    goesOn = bare.endsWith('\\')
-  }
-  return undefined
+/** Refuses a path that is no folder of a repository; `field` names it. */
+export const assertRepositoryPath = (path: string, field: string): void => {
+  if (path === '') return
+  const bad = /[\\\0]/.test(path) || path.split('/').some(part => part === '' || part === '.' || part === '..')
+  if (bad || !contains('/x', join('/x', path)) || path === '.git' || path.startsWith('.git/'))
+    refuse('invalid', `${field}: expected a folder of the repository, found ${JSON.stringify(path.slice(0, 100))}`)
+}
+
+/** Moves a whole folder to its final path in one step; what an interrupted removal left there is removed. */
+export const placeCode = async (folder: string, to: string): Promise<void> => {
+  await mkdir(join(to, '..'), { recursive: true, mode: 0o700 })
+  await rm(to, { recursive: true, force: true })
+  await flushTree(folder)
+  await rename(folder, to)
+  await flushFolders(to)
 }
