@@ -10,7 +10,7 @@ import type { BrowserAct, BrowserReading, BrowserSession, BrowserUse } from '../
 import type { TreeFound, TreeSearch } from '../../workspace/contract.js'
 import type { ShortenOutput } from '../outputs/shorten.js'
 import type { References } from '../secrets/references.js'
-import type { CardReply, Location, TodoItem, ToolCategory, ToolContent } from '../turn/frames/frames.js'
+import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames/frames.js'
 import { toolInputs, type ToolCalls } from './contract.js'
 import type { KnownFiles } from './known-files.js'
 import { schemaOf, type ToolSchema } from './schema.js'
@@ -46,8 +46,6 @@ export interface TurnWatcher {
   ask(card: CardDraft, about?: object): Promise<CardReply | undefined>
   /** Called when the plan was approved: plan mode ends. */
   approved(): void
-  /** Shows the list of what is to do, in place of the one before; that of a subagent is not shown. */
-  todos(items: readonly TodoItem[]): void
 }
 
 /** A subagent and its current state, as `join` returns it. */
@@ -91,8 +89,16 @@ export interface SearchTools {
 export interface BrowserTools {
   /** Whether this sandbox has browsers. */
   served(): Promise<boolean>
-  /** The browser that runs; undefined: none does. */
+  /** The browser that was used last and runs; undefined: none does. */
   session(): Promise<BrowserSession | undefined>
+  /** The browser with the sign-ins of a connection; undefined: the one without any. */
+  of(account: string | undefined): OneBrowser
+  /** A one-time code of a connection. */
+  code(id: string): Promise<string>
+}
+
+/** One browser of a conversation. */
+export interface OneBrowser {
   /** Opens a page; starts the browser when it does not run. */
   open(url: string): Promise<BrowserReading>
   /** Undefined: no page is open then. */

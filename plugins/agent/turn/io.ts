@@ -163,9 +163,6 @@ const workerIo = (
     // After a restart the call is repeated, and takes the stored answer.
     ask: (card, about) => raise(card, digestOf(about ?? card), about !== undefined),
     approved: () => setMode(mode === 'plan' ? 'bypassPermissions' : mode),
-    todos: items => {
-      if (helper === undefined && !over()) turn.log.push({ kind: 'todos', items: structuredClone([...items]) })
-    },
   }
 
   const refused = (id: string, reason: string): ToolResult => {
