@@ -98,6 +98,11 @@ export interface Settings {
   outputCleaners: string & tags.MaxLength<200>
   /** The share of commands whose output is not shortened, to compare them with; 0 unless set. */
   outputHoldout: Share
+  /**
+   * The repositories that keep a changelog, `root` or their paths: the message that is drafted after a landing there
+   * also has a note for it, and what the change breaks. None unless set.
+   */
+  changelogRepos: (string & tags.MinLength<1> & tags.MaxLength<400>)[] & tags.MaxItems<50>
   /** The names of the skills that are switched on, none unless set. */
   skills: (string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,59}$'>)[] & tags.MaxItems<200>
   /**

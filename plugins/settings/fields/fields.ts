@@ -53,6 +53,14 @@ const FIELDS: { readonly [key in SettingKey]: Field } = {
       + 'these. Lines that tell of errors stay, and the whole output stays in a file that the agent can read.',
     ...{ min: 0, max: 200, applies: 'next-turn' },
   },
+  changelogRepos: {
+    type: 'list',
+    title: 'Repositories with a changelog',
+    description:
+      'root or their paths. The message that is drafted after a landing there also has a note for the changelog, and '
+      + 'says what the change breaks.',
+    ...{ min: 0, max: 50, applies: 'now' },
+  },
   outputHoldout: {
     type: 'number',
     title: 'Commands that are not shortened',
