@@ -1,10 +1,12 @@
 import typia from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { BoardCalls } from './board/contract.js'
+import type { BriefingCalls } from './briefing/contract.js'
 import type { CardCalls } from './cards/contract.js'
 import type { ConversationCalls } from './conversations/contract.js'
 import type { CopyCalls } from './copies/contract.js'
 import type { NetworkCalls } from './networks/contract.js'
+import type { OutputCalls } from './outputs/contract.js'
 import type { CompletionCalls, ProviderCalls, ProviderRefusal } from './providers/contract.js'
 import type { QueueCalls } from './queue/contract.js'
 import type { SessionRecordCalls } from './records/contract.js'
@@ -20,6 +22,7 @@ export type * from './conversations/conversation.js'
 export type * from './conversations/record.js'
 export type * from './copies/contract.js'
 export type * from './networks/contract.js'
+export type * from './outputs/contract.js'
 export type * from './providers/contract.js'
 export type * from './queue/contract.js'
 export type * from './records/contract.js'
@@ -41,7 +44,9 @@ export interface Agent
     SessionRecordCalls,
     SubagentCalls,
     CopyCalls,
-    NetworkCalls {}
+    NetworkCalls,
+    OutputCalls,
+    BriefingCalls {}
 
 export interface AgentEvents {
   /** Something that a card of the board shows may have changed: the conversation, its live turn or its queue. */

@@ -67,6 +67,8 @@ import { subagentLimitsOf } from './subagents/subagents.js'
 import { subagentUpdates } from './subagents/updates.js'
 import { ToolServers } from './tool-server/tool-servers.js'
 import { turnCalls } from './turn/calls.js'
+import { briefingCalls } from './briefing/briefing.js'
+import { CommandOutputs } from './outputs/command-outputs.js'
 import { CommandLogs } from './turn/environment/command-logs.js'
 import { Engine } from './turn/engine.js'
 import { additionsOf } from './turn/environment/additions.js'
@@ -155,29 +157,15 @@ export const activate = async (host: Host): Promise<void> => {
     live: id => [engine.live(id) ?? shared.turns(id)].flat(),
   })
   const shared = new SharedPrograms({ data, limiter, network: id => networks.of(id) })
+  const outputs = new CommandOutputs(data, store, log)
   const environment = new LocalTurnEnvironment({
-    stored,
-    workspace,
-    data,
-    underWay,
-    commands,
-    copies,
-    limiter,
-    conversations,
-    locks,
-    log,
-    remembered,
-    anchors,
-    networks,
-    shared,
-    limits,
+    ...{ workspace, data, host, log, locks, limiter, limits, settings, stored, bound },
+    ...{ conversations, copies, anchors, commands, outputs, remembered, networks, shared, underWay },
     lineHashes: async () => (await settings())?.hashlineEdits ?? false,
     instructions: async () => customPrompt(await settings()),
-    bound,
     references: (user, placeholders) => referencesOf(host, user, placeholders),
     additions: additionsOf(host),
     connected: ({ conversationId, run }, persona) => new ServerTools(host, { conversationId, run }, persona),
-    host,
     reach: ({ areas, email }) => askReach(host, areas, email),
     subagentDeps: { providers, log, admit },
   })
@@ -262,6 +250,7 @@ export const activate = async (host: Host): Promise<void> => {
     await networks.forget(id)
     if (branch) await copies.remove(id, repos)
     await copies.throwAway(conversationHome(data, id))
+    outputs.whole.forget(id)
     await Promise.all([
       remembered.forget(id),
       anchors.forget(id),
@@ -355,7 +344,7 @@ export const activate = async (host: Host): Promise<void> => {
     await engine.close()
     await peers.close()
     toolServers.close()
-    await commands.close()
+    await Promise.all([commands.close(), outputs.ledger.close()])
     await environment.idle()
     // Git still needs the networks until then.
     await networks.close()
@@ -408,6 +397,8 @@ export const activate = async (host: Host): Promise<void> => {
       ...subagentCalls(archive),
       ...copyCalls(workspace, copies, conversations, environment),
       ...networkCalls(networks),
+      ...outputs.calls,
+      ...briefingCalls(settings),
     }),
   )
 }

@@ -1,6 +1,18 @@
 import type { CliTable } from '../../sdk/cli-table.js'
 import type { SettingsCalls } from './contract.js'
 
+/** Both sides of an experiment, and what is missing. */
+const EXPERIMENT = {
+  measure: 'metric',
+  with: 'on.turns',
+  mean: { field: 'on.mean', as: 'number' },
+  without: 'off.turns',
+  'mean without': { field: 'off.mean', as: 'number' },
+  'difference, %': { field: 'deltaPct', none: 'not yet' },
+  'give or take, %': { field: 'marginPct', none: '-' },
+  'still missing': 'controlTurnsNeeded',
+} as const
+
 /** The verbs of the group. */
 export const cli: CliTable<SettingsCalls> = {
   bare: 'get',
@@ -30,6 +42,28 @@ export const cli: CliTable<SettingsCalls> = {
       rows: 'roles',
       columns: { job: 'role', from: 'from', models: 'resolved.model', usable: 'resolved.usable' },
       none: 'no automatic jobs',
+    },
+    savings: {
+      call: 'GET /settings/savings',
+      columns: {
+        commands: { field: 'input.commands', as: 'number' },
+        'tokens of their output': { field: 'input.rawTokens', as: 'number' },
+        'tokens read': { field: 'input.emittedTokens', as: 'number' },
+        'saved, %': { field: 'input.savedPct', as: 'number' },
+      },
+      lists: {
+        cleaners: {
+          rows: 'input.perCleaner',
+          columns: { cleaner: 'id', commands: 'commands', 'tokens saved': { field: 'savedTokens', as: 'number' } },
+        },
+        'short answers': { rows: 'output.metrics', columns: EXPERIMENT },
+        search: { rows: 'search.metrics', columns: EXPERIMENT },
+        'long outputs that stay': {
+          rows: 'input.gaps',
+          columns: { command: 'command', commands: 'commands', tokens: { field: 'tokens', as: 'number' } },
+        },
+      },
+      examples: ['--from 2026-11-01'],
     },
     firings: {
       call: 'GET /settings/rule-firings',

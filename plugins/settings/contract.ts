@@ -2,13 +2,16 @@ import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
 import type { PromptMode } from '../personas/contract.js'
+import type { Day } from '../usage/contract.js'
 import type { BuiltinBase, FieldCalls } from './fields/contract.js'
 import type { ModelCalls, ModelKey } from './models/contract.js'
 import type { RuleCalls, RuleEvents, RuleList } from './rules/contract.js'
+import type { SavingsCalls } from './savings/contract.js'
 
 export type { BuiltinBase, SettingField, SettingType, OutputCleaner } from './fields/contract.js'
 export type { ModelKey, ModelLadder, ModelRung, RoleModels } from './models/contract.js'
 export type * from './rules/contract.js'
+export type * from './savings/contract.js'
 
 /** Whether what starts by itself may run: at once, after a person's approval, or not at all. */
 export type SettingVerdict = 'allow' | 'hold' | 'deny'
@@ -66,8 +69,40 @@ export interface ActionRules {
   [action: string]: SettingVerdict
 }
 
+/** A share of turns, conversations or commands: 0 is none, 1 is all. */
+export type Share = number & tags.Minimum<0> & tags.Maximum<1>
+
 /** The settings of this sandbox's agents. */
 export interface Settings {
+  /**
+   * Nothing that changes between turns stands in the instructions of the sandbox's own loop, so that a provider's cache
+   * of them holds; off unless set. Date, branch and repositories are then told before each message.
+   */
+  stableSystemPrompt: boolean
+  /** Ask for short answers, before the message of each turn; off unless set. */
+  terseOutput: boolean
+  /** The share of turns that are not asked, to compare them with; 0 unless set. */
+  terseHoldout: Share
+  /** Teach agents of the sandbox's own loop the tool `Search`, once a conversation; off unless set. */
+  iqSearch: boolean
+  /** The share of conversations that are not taught, to compare them with; 0 unless set. */
+  iqSearchHoldout: Share
+  /** Begin each conversation with a map: the repositories and two levels of folders; off unless set. */
+  workspaceMap: boolean
+  /**
+   * What shortens the output of the tools `Shell` and `Code` before a model reads it: `off` unless set, empty for every
+   * cleaner of `GET /settings/schema`, `a,b` for these alone, `-a,-b` for all others.
+   *
+   * A line that tells of an error is never left out. The whole output stays in a file that the result names.
+   */
+  outputCleaners: string & tags.MaxLength<200>
+  /** The share of commands whose output is not shortened, to compare them with; 0 unless set. */
+  outputHoldout: Share
+  /**
+   * The repositories that keep a changelog, `root` or their paths: the message that is drafted after a landing there
+   * also has a note for it, and what the change breaks. None unless set.
+   */
+  changelogRepos: (string & tags.MinLength<1> & tags.MaxLength<400>)[] & tags.MaxItems<50>
   /** The names of the skills that are switched on, none unless set. */
   skills: (string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,59}$'>)[] & tags.MaxItems<200>
   /**
@@ -158,7 +193,7 @@ export interface SettingsGiven extends Partial<Omit<Settings, 'admission'>> {
 }
 export type SettingKey = keyof Settings
 
-export interface SettingsCalls extends FieldCalls, ModelCalls, RuleCalls {
+export interface SettingsCalls extends FieldCalls, ModelCalls, RuleCalls, SavingsCalls {
   /**
    * Read every setting.
    *
@@ -216,7 +251,14 @@ interface Read {
     | 'GET /settings/rule-firings'
   input: { [key: string]: unknown }
 }
-type Write = Requests<Omit<SettingsCalls, Read['call'] | 'GET /settings/system-prompt/{base}'>>
+type Write = Requests<
+  Omit<SettingsCalls, Read['call'] | 'GET /settings/system-prompt/{base}' | 'GET /settings/savings'>
+>
+/** Other keys of the query are ignored. */
+interface Savings {
+  call: 'GET /settings/savings'
+  input: { from?: Day; to?: Day; [key: string]: unknown }
+}
 /** The base is part of the path; a query is ignored. */
 interface BuiltinPrompt {
   call: 'GET /settings/system-prompt/{base}'
@@ -225,6 +267,6 @@ interface BuiltinPrompt {
 
 export const settings: Contract<SettingsCalls> = {
   schema: () => typia.json.application<SettingsCalls>(),
-  request: typia.createValidateEquals<Read | Write | BuiltinPrompt>(),
+  request: typia.createValidateEquals<Read | Write | BuiltinPrompt | Savings>(),
   reply: () => typia.createValidate<Replies<SettingsCalls>>(),
 }

@@ -16,12 +16,22 @@ import {
 } from './contract.js'
 import { wrongAllowed } from './network-allow.js'
 import { wrongAction } from './action-rules.js'
+import { wrongCleaners } from './cleaner-choice.js'
 import { wrongRule } from './rules/rule-checks.js'
 import type { KeptConfig } from '../../sdk/node/files/config-file.js'
 import { FILE, type SettingsFile } from './settings-file.js'
 
 /** The defaults, for missing and invalid values. */
 export const DEFAULTS: Settings = {
+  stableSystemPrompt: false,
+  terseOutput: false,
+  terseHoldout: 0,
+  iqSearch: false,
+  iqSearchHoldout: 0,
+  workspaceMap: false,
+  outputCleaners: 'off',
+  outputHoldout: 0,
+  changelogRepos: [],
   skills: [],
   hashlineEdits: false,
   systemPromptMode: 'core',
@@ -162,6 +172,7 @@ const fits = (key: string, value: unknown): boolean =>
   settings.request({ call: 'POST /settings', input: { [key]: value } }).success
   && (key !== 'networkAllow' || wrongAllowed(value as string[]).length === 0)
   && (key !== 'actionRules' || wrongAction(value as ActionRules) === undefined)
+  && (key !== 'outputCleaners' || wrongCleaners(value as string) === undefined)
   && (key !== 'rules' || wrongRule(value as Rule[]) === undefined)
 
 /** What the file says, with the defaults where it says nothing that fits. */

@@ -10,6 +10,15 @@ const LINT: Rule = {
 }
 
 const SETTINGS: Settings = {
+  stableSystemPrompt: false,
+  terseOutput: true,
+  terseHoldout: 0.2,
+  iqSearch: false,
+  iqSearchHoldout: 0,
+  workspaceMap: true,
+  outputCleaners: '',
+  outputHoldout: 0.1,
+  changelogRepos: ['root'],
   skills: ['release'],
   hashlineEdits: false,
   systemPromptMode: 'core',
@@ -57,7 +66,29 @@ export const examples = (): Examples<SettingsCalls> => ({
           ...{ applies: 'next-turn', changed: false },
         },
       ],
-      cleaners: [],
+      cleaners: [{ id: 'git', label: 'What git says while it transfers, and its hints', commands: ['git'] }],
+    },
+  },
+  'GET /settings/savings': {
+    input: { from: '2026-11-01' },
+    output: {
+      input: {
+        ...{ updatedAt: 1764000000000, commands: 412, rawTokens: 981_000, emittedTokens: 402_000, savedPct: 59 },
+        perCleaner: [{ id: 'node-packages', commands: 31, savedTokens: 210_000 }],
+        holdout: { cleaned: 412, heldOut: 47, measuredSavedPct: 55.2 },
+        gaps: [{ command: 'npx storybook', commands: 3, tokens: 9_100 }],
+      },
+      output: {
+        metrics: [
+          {
+            ...{ metric: 'proseChars', on: { turns: 160, mean: 910 }, off: { turns: 41, mean: 1_480 } },
+            ...{ controlTurnsNeeded: 0, marginPct: 18.4, deltaPct: -38.5, saved: 91_200 },
+          },
+        ],
+        ...{ minTurns: 30, sampleUnit: 'turns', cohort: 'terse-1 without 0.2' },
+      },
+      search: { metrics: [], minTurns: 20, sampleUnit: 'conversations', cohort: '' },
+      tier: { judged: 0, fast: 0, atStakeUsd: 0, routed: 0, routedUsd: 0, escalated: 0, denied: 0 },
     },
   },
   'GET /settings/system-prompt/{base}': {

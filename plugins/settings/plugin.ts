@@ -3,13 +3,16 @@ import { record } from '../../sdk/node/record/record.js'
 import { settings, type SettingsGiven, type SettingKey, type SettingsCalls } from './contract.js'
 import { examples } from './examples.js'
 import { CurrentSettings, DEFAULTS, revisionOf } from './current-settings.js'
+import { CATALOGUE } from '../../sdk/node/outputs/catalogue.js'
 import { checkActions } from './action-rules.js'
+import { checkCleaners } from './cleaner-choice.js'
 import { checkAllowed } from './network-allow.js'
 import { builtinPrompt } from './fields/builtin-prompt.js'
 import { settingFields } from './fields/fields.js'
 import { ladderOf, ladderWithEffort, MODEL_ROLES } from './models/ladder.js'
 import { checkRules } from './rules/rule-checks.js'
 import { ruleCalls } from './rules/calls.js'
+import { savingsOf } from './savings/savings.js'
 import { FILE, SettingsFile } from './settings-file.js'
 
 export const contract: Contract<SettingsCalls> = { ...settings, examples }
@@ -44,6 +47,7 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /settings': async (given, { caller, http }) => {
       checkAllowed(given.networkAllow, (await host.call('kernel.listeners')).listeners, 'networkAllow')
       checkActions(given.actionRules, 'actionRules')
+      checkCleaners(given.outputCleaners, 'outputCleaners')
       checkRules(given.rules, 'rules')
       await current.change({ set: { ...DEFAULTS, ...given }, holds: matching(http?.ifMatch), by: caller.actor })
       return { ok: true as const }
@@ -52,6 +56,7 @@ export const activate = async (host: Host): Promise<void> => {
       checkApart(set, unset)
       checkAllowed(set.networkAllow, (await host.call('kernel.listeners')).listeners, 'set.networkAllow')
       checkActions(set.actionRules, 'set.actionRules')
+      checkCleaners(set.outputCleaners, 'set.outputCleaners')
       checkRules(set.rules, 'set.rules')
       const holds = (found: string) => revision === undefined || revision === found
       const changed = await current.change({ set, merges: true, unset, holds, by: caller.actor })
@@ -60,8 +65,14 @@ export const activate = async (host: Host): Promise<void> => {
     'settings.get': () => current.read(),
     'GET /settings/schema': async () => {
       const now = await current.read()
-      return { revision: revisionOf(now), fields: settingFields(now), cleaners: [] }
+      return {
+        revision: revisionOf(now),
+        fields: settingFields(now),
+        cleaners: CATALOGUE.map(each => ({ ...each, commands: [...each.commands] })),
+      }
     },
+    'GET /settings/savings': async ({ from, to }) =>
+      savingsOf(host, await current.read(), { ...(from !== undefined && { from }), ...(to !== undefined && { to }) }),
     'GET /settings/system-prompt/{base}': () => builtinPrompt(host),
     'GET /settings/models': async () => {
       const now = await current.read()

@@ -34,6 +34,17 @@ export interface UsageTurn {
   durationMs: Count
   unattended: boolean
   outcome: 'ok' | 'error' | 'stopped'
+  /** Whether it asked for short answers, in an experiment of this cohort. */
+  terse?: boolean
+  terseCohort?: string & tags.MaxLength<80>
+  /** Characters that its agent said. */
+  proseChars?: Count
+  /** Whether its conversation was taught to search, in an experiment of this cohort. */
+  iqSearchArm?: boolean
+  iqSearchCohort?: string & tags.MaxLength<80>
+  searchCalls?: Count
+  /** Searches before the first change, of the first turn of a conversation. */
+  openingSearches?: Count
   /** How hard the turn was judged, from 0 to 1; left out: it was not judged. */
   tierScore?: number & tags.Minimum<0> & tags.Maximum<1>
   /** The signs it was judged by. */
@@ -179,6 +190,30 @@ export interface BudgetList {
   budgets: BudgetState[]
 }
 
+/** What experiments measure. */
+export type MeasuredMetric = 'proseChars' | 'searchCalls' | 'openingSearches'
+/** The units of one arm: how many, the sum of what was measured in each, and the sum of its squares. */
+export interface ArmSums {
+  units: Sum
+  sum: number
+  squares: number
+}
+/** Judged turns with the same outcome, and what they cost together. */
+export interface JudgedTurns {
+  alike: Sum
+  costUsd: number
+  tierScore: number
+  tierFast: boolean
+  tierRouted: boolean
+  tierEscalated: boolean
+  tierDenied: boolean
+}
+/** Both arms of an experiment. */
+export interface MetricArms {
+  on: ArmSums
+  off: ArmSums
+}
+
 /** What the ledger is for other groups. */
 export interface UsageServices {
   /**
@@ -193,6 +228,13 @@ export interface UsageServices {
    * record.
    */
   'usage.admit'(input: AdmissionAsked): Admission
+  /**
+   * Sums a metric by the arms of one cohort, on days in UTC, both included. Units of `proseChars` are turns, those of
+   * the others conversations, each with its sum over these days.
+   */
+  'usage.arms'(input: { metric: MeasuredMetric; cohort: string; from?: string; to?: string }): MetricArms
+  /** Sums the turns that were judged easy or not on some days in UTC, both included, by what came of it. */
+  'usage.judged'(input: { from?: string; to?: string }): { turns: JudgedTurns[] }
   /** Sums what an account has used; without an account, what was used without one. */
   'usage.totals'(input: { provider: string; account?: string }): AccountTotals
 }

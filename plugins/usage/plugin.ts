@@ -116,6 +116,14 @@ export const activate = async (host: Host): Promise<void> => {
       }
       return admission
     },
+    'usage.arms': async ({ metric, cohort, from = '', to = '9' }) => {
+      await ledger.current()
+      return index.arms(metric, cohort, from, to)
+    },
+    'usage.judged': async ({ from = '', to = '9' }) => {
+      await ledger.current()
+      return { turns: index.judged(from, to) }
+    },
     'usage.totals': async ({ provider, account = '' }) => {
       await ledger.current()
       const found = index.account(provider, account)

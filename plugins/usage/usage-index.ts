@@ -1,10 +1,10 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
-import type { BudgetScope } from './contract.js'
+import type { ArmSums, BudgetScope, JudgedTurns, MeasuredMetric, MetricArms } from './contract.js'
 import { writeFailure } from '../../sdk/node/files/disk.js'
 import { inTransaction } from '../../sdk/node/files/transaction.js'
-import { nanosOf, type LedgerLine } from './line.js'
+import { nanosOf, usdOf, type LedgerLine } from './line.js'
 
 /** How far the index has come: everything before this journal, and so many lines of it. */
 export interface LedgerMark {
@@ -42,7 +42,7 @@ export interface SumQuery {
   readonly where: { readonly [key in UsageKey]?: string }
 }
 
-const VERSION = 1
+const VERSION = 2
 const FILE = 'usage.sqlite'
 /** The lines of so many newest journals are known by their run and part. */
 const REMEMBERED = 3
@@ -75,6 +75,16 @@ const SCHEMA = `
   ) without rowid;
   create index runs_of on runs (root);
   create index runs_in on runs (journal);
+  create table arms (
+    day text not null, metric text not null, cohort text not null, arm integer not null, unit text not null,
+    units integer not null, sum real not null, squares real not null,
+    primary key (metric, cohort, arm, unit, day)
+  ) without rowid;
+  create table judged (
+    day text not null, fast integer not null, routed integer not null, escalated integer not null,
+    denied integer not null, turns integer not null, nanos integer not null,
+    primary key (day, fast, routed, escalated, denied)
+  ) without rowid;
   pragma user_version = ${VERSION};
 `
 
@@ -119,6 +129,10 @@ export class UsageIndex {
       const remembered = mark.journal > newest - REMEMBERED ? lines : []
       for (const { run, part = 1, costUsd } of remembered)
         if (run !== undefined) remember.run(run, part, rootOf(run), nanosOf(costUsd), mark.journal)
+      const measure = db.prepare(ADD_MEASURED)
+      for (const row of lines.flatMap(measuredRows)) measure.run(...row)
+      const judge = db.prepare(ADD_JUDGED)
+      for (const line of lines) if (line.tierScore !== undefined) judge.run(...judgedRow(line))
       db.prepare('delete from runs where journal <= ?').run(mark.journal - REMEMBERED)
       db.prepare('update mark set journal = ?, lines = ?').run(mark.journal, mark.lines)
     })
@@ -167,6 +181,27 @@ export class UsageIndex {
     return this.#db.prepare(sql).get(provider, account) as unknown as AllSums
   }
 
+  /** Both arms of a metric in one cohort. */
+  arms(metric: MeasuredMetric, cohort: string, from: string, to: string): MetricArms {
+    const rows = this.#db.prepare(ARMS).all(metric, cohort, from, to)
+    const armOf = (arm: number): ArmSums => {
+      const { units = 0, sum = 0, squares = 0 } = rows.find(row => row.arm === arm) ?? {}
+      return { units: Number(units), sum: Number(sum), squares: Number(squares) }
+    }
+    return { on: armOf(1), off: armOf(0) }
+  }
+
+  /** The judged turns of some days, by what came of it. */
+  judged(from: string, to: string): JudgedTurns[] {
+    return this.#db
+      .prepare(JUDGED)
+      .all(from, to)
+      .map(({ fast, routed, escalated, denied, turns, nanos }) => ({
+        ...{ alike: Number(turns), costUsd: usdOf(Number(nanos)), tierScore: fast === 1 ? 0 : 1 },
+        ...{ tierFast: fast === 1, tierRouted: routed === 1, tierEscalated: escalated === 1, tierDenied: denied === 1 },
+      }))
+  }
+
   /** The first day and the last one that have lines. */
   get span(): { readonly first: string; readonly last: string } | undefined {
     const { first, last } = this.#db.prepare(SPAN).get() ?? {}
@@ -208,6 +243,49 @@ export class UsageIndex {
     this.reset()
     return this.#opened()
   }
+}
+
+const ADD_MEASURED =
+  'insert into arms values (?, ?, ?, ?, ?, 1, ?, ?) on conflict do update set '
+  + 'units = units + 1, sum = sum + excluded.sum, squares = squares + excluded.squares'
+/** Turns are units by themselves; those of a conversation are one unit. */
+const ARMS = `
+  select arm, sum(units) units, sum(sum) sum, sum(squares) squares from (
+    select arm, case when unit = '' then sum(units) else 1 end units, sum(sum) sum,
+      case when unit = '' then sum(squares) else sum(sum) * sum(sum) end squares
+    from arms where metric = ? and cohort = ? and day >= ? and day <= ? group by arm, unit
+  ) group by arm
+`
+
+const ADD_JUDGED =
+  'insert into judged values (?, ?, ?, ?, ?, 1, ?) on conflict do update set '
+  + 'turns = turns + 1, nanos = nanos + excluded.nanos'
+const JUDGED =
+  'select fast, routed, escalated, denied, sum(turns) turns, sum(nanos) nanos from judged '
+  + 'where day >= ? and day <= ? group by fast, routed, escalated, denied'
+
+const judgedRow = ({ day, tierFast, tierRouted, tierEscalated, tierDenied, costUsd }: LedgerLine): SQLInputValue[] => [
+  day,
+  ...[tierFast, tierRouted, tierEscalated, tierDenied].map(one => (one ? 1 : 0)),
+  nanosOf(costUsd),
+]
+
+/** What a line adds to the arms of experiments. */
+const measuredRows = (line: LedgerLine): SQLInputValue[][] => {
+  const { day, conversationId = '', terse, terseCohort, iqSearchArm, iqSearchCohort } = line
+  const row = (metric: MeasuredMetric, cohort: string, arm: boolean, unit: string): SQLInputValue[][] => {
+    const value = line[metric]
+    return value === undefined ? [] : [[day, metric, cohort, arm ? 1 : 0, unit, value, value * value]]
+  }
+  return [
+    ...(terse === undefined || terseCohort === undefined ? [] : row('proseChars', terseCohort, terse, '')),
+    ...(iqSearchArm === undefined || iqSearchCohort === undefined || conversationId === ''
+      ? []
+      : [
+          ...row('searchCalls', iqSearchCohort, iqSearchArm, conversationId),
+          ...row('openingSearches', iqSearchCohort, iqSearchArm, conversationId),
+        ]),
+  ]
 }
 
 const keysOf = (line: LedgerLine): SQLInputValue[] => [

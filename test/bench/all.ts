@@ -19,6 +19,7 @@ const BENCHES = [
   'sessions',
   'mask',
   'usage',
+  'outputs',
   'native',
   'programs',
   'git',

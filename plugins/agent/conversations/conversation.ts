@@ -1,5 +1,6 @@
 import type { ReachFolder } from '../../../sdk/reach.js'
 import type { Count, Millis } from '../../../sdk/types.js'
+import type { ExperimentArm } from '../briefing/contract.js'
 import type {
   Card,
   ConversationId,
@@ -137,6 +138,8 @@ export interface Conversation extends ConversationTraits {
   /** Until the copy is created: the starting commits in repositories that do not start at the main line. */
   starts?: CopyStart[]
   session?: ProviderSession
+  /** Its arm in the experiment with the search tool. */
+  searchArm?: ExperimentArm
   /** The account that its turns run on, at this provider. */
   account?: { provider: ProviderId; id: string }
   lastRun?: RunId

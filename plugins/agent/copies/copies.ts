@@ -65,8 +65,8 @@ export class Copies {
   }
 
   /** The repositories of the workspace that have a commit. */
-  async repositories(): Promise<{ repo: string; dir: string; head: string }[]> {
-    return (await this.#scan.now()).repositories.map(({ repo, dir, head }) => ({ repo, dir, head }))
+  async repositories(): Promise<Pick<MainRepository, 'repo' | 'dir' | 'gitdir' | 'head'>[]> {
+    return (await this.#scan.now()).repositories.map(({ repo, dir, gitdir, head }) => ({ repo, dir, gitdir, head }))
   }
 
   /** Whether the workspace holds a repository with a commit. */

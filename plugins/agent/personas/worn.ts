@@ -95,9 +95,11 @@ export const hiddenBy = ({ workspace, hide = [] }: Pick<WallSpec, 'workspace' | 
 export const requestedBy = ({
   persona,
   instructions = persona?.instructions,
-}: PreparedTurn): Pick<TurnRequest, 'powers' | 'instructions'> => ({
+  facts,
+}: PreparedTurn): Pick<TurnRequest, 'powers' | 'instructions' | 'facts'> => ({
   ...(persona && { powers: persona.powers }),
   ...(instructions !== undefined && { instructions }),
+  ...(facts !== undefined && { facts }),
 })
 
 /**

@@ -66,6 +66,8 @@ export interface TurnRequest {
   readonly powers?: TurnPowers
   /** The system prompt, in place of the provider's own instructions. */
   readonly instructions?: string
+  /** For the end of the system prompt of the sandbox's own loop: date, branch and repositories. */
+  readonly facts?: string
   /** The conversation's session with the provider. */
   readonly sessionId?: string
   /** The record so far, when no session can be resumed. */

@@ -1,4 +1,5 @@
 import type { Host } from '../../../sdk/index.js'
+import { measuredIn } from '../briefing/measured.js'
 import type { UsageTurn } from '../../usage/contract.js'
 import type { Conversation } from '../contract.js'
 import type { JudgedTier } from '../turn/run-entry.js'
@@ -23,8 +24,11 @@ export const billed = async (
   try {
     if (!(await host.serves('usage.record'))) return
     const { parts, ofSubagents } = record.spending
+    const { arms = {}, tier } = entry.fields
+    const once = { ...measuredIn(record, arms, turn.index === 0), ...tierOf(tier) }
     const lines = [
-      ...parts.map((spent, part) => ({ ...spent, run, part, ...(part === 0 && tierOf(entry.fields.tier)) })),
+      // Counted once a turn, however many parts it has.
+      ...parts.map((spent, part) => ({ ...spent, run, part, ...(part === 0 && once) })),
       ...ofSubagents.map(({ subagent, ...spent }) => ({ ...spent, run: `${run}:${subagent}`, part: 0 })),
     ]
     for (const spent of lines)

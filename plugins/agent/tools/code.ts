@@ -7,8 +7,9 @@ const USUAL_MS = 600_000
 export const code = tool('Code', {
   category: 'execute',
   describe: ({ source }) => ({ target: source.slice(0, 200).toWellFormed(), code: source }),
-  run: async ({ source, timeoutMs = USUAL_MS }, { code, onOutput, references }) => {
+  run: async ({ source, timeoutMs = USUAL_MS }, { code, onOutput, references, shorten }) => {
     const options = { timeoutMs, shown: source, ...(onOutput && { onOutput }) }
-    return endedProgram(await code(await references.text(source, 'code'), options), timeoutMs)
+    const ended = await code(await references.text(source, 'code'), options)
+    return endedProgram(ended, { timeoutMs, ...(shorten && { shorten }) })
   },
 })

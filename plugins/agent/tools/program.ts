@@ -1,13 +1,20 @@
 import type { ToolResult } from '../providers/adapter.js'
 import { cut, textContent } from './content.js'
-import type { ShellResult } from './tool.js'
+import type { ShellResult, ToolContext } from './tool.js'
 
 const MOST_RESULT = 256 * 1024
 
-/** The result of a program: its output, with the exit code or timeout if it failed. */
-export const endedProgram = ({ exit, output, timedOut }: ShellResult, timeoutMs: number): ToolResult => {
+/**
+ * The result of a program: its output, with the exit code or timeout if it failed. People see all of it, the model what
+ * shortening leaves.
+ */
+export const endedProgram = async (
+  { exit, output, timedOut }: ShellResult,
+  { timeoutMs, command, shorten }: Pick<ToolContext, 'shorten'> & { timeoutMs: number; command?: string },
+): Promise<ToolResult> => {
   const note = timedOut ? `[ended after ${timeoutMs} ms]` : exit === 0 ? '' : `[exit ${exit}]`
-  const ending = note && `${output === '' || output.endsWith('\n') ? '' : '\n'}${note}`
+  const ended = (text: string) => note && `${text === '' || text.endsWith('\n') ? '' : '\n'}${note}`
   const ok = exit === 0 && !timedOut
-  return { ok, exit, text: cut(output, MOST_RESULT) + ending, content: textContent(output + ending) }
+  const read = shorten ? await shorten({ output, ...(command !== undefined && { command }) }) : output
+  return { ok, exit, text: cut(read, MOST_RESULT) + ended(read), content: textContent(output + ended(output)) }
 }

@@ -16,10 +16,11 @@ export const shell = tool('Shell', {
     command,
   }),
   run: async ({ command, cwd, timeoutMs = USUAL_MS }, tree) => {
-    const { root, shell, onOutput, references } = tree
+    const { root, shell, onOutput, references, shorten } = tree
     const { text, env } = await references.command(command)
     const folder = cwd === undefined || cwd === '.' ? root : await folderAt(tree, cwd)
     const options = { timeoutMs, env, shown: command, ...(onOutput && { onOutput }) }
-    return endedProgram(await shell(text, folder, options), timeoutMs)
+    const ended = await shell(text, folder, options)
+    return endedProgram(ended, { timeoutMs, command, ...(shorten && { shorten }) })
   },
 })

@@ -8,6 +8,7 @@ import type { CatalogCard } from '../../capabilities/contract.js'
 import type { NeedQuestion } from '../../needs/contract.js'
 import type { BrowserAct, BrowserReading, BrowserSession, BrowserUse } from '../../system/contract.js'
 import type { TreeFound, TreeSearch } from '../../workspace/contract.js'
+import type { ShortenOutput } from '../outputs/shorten.js'
 import type { References } from '../secrets/references.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames/frames.js'
 import { toolInputs, type ToolCalls } from './contract.js'
@@ -169,6 +170,8 @@ export interface ToolContext extends CallContext, ToolParts, Rooted {
   readonly known?: KnownFiles
   /** Called with a command's output as it comes. */
   readonly onOutput?: (text: string) => void
+  /** Shortens a command's output before the model reads it; left out: it reads all of it. */
+  readonly shorten?: ShortenOutput
 }
 
 /** The parts of the input that the frames and the gate use. */

@@ -54,6 +54,7 @@ export const toolbox = (
     ownPlace,
     lineHashes = false,
     documents,
+    outputs,
     known,
   }: PreparedTurn & { readonly known?: KnownFiles | undefined },
   wall: Omit<WallSpec, 'cwd' | 'env'>,
@@ -69,8 +70,10 @@ export const toolbox = (
     ...(folders && { folders }),
     ...(around && { around }),
     ...(documents !== undefined && { documents: { workspace: wall.workspace, folder: documents } }),
+    ...(outputs !== undefined && { outputs }),
     hidden: hiddenBy(wall),
   }
+  const { shorten } = listeners
   return {
     face: (name, input) => {
       const tool = tools[name]
@@ -94,6 +97,7 @@ export const toolbox = (
           ...parts,
           lineHashes,
           ...(known && { known }),
+          ...(shorten && { shorten }),
           ...callContext,
           ...turnPrograms(wall, { root, cwd }, signal, listeners),
         })

@@ -32,6 +32,8 @@ export interface Rooted {
   readonly around?: Around
   /** A folder of the workspace's `.sandbox/` that the turn may write in, also from a private copy. */
   readonly documents?: { readonly workspace: string; readonly folder: string }
+  /** The folder with whole outputs of commands, by its absolute path: only read. */
+  readonly outputs?: string
   /** Folders that the turn cannot see. */
   readonly hidden?: readonly string[]
 }
@@ -223,8 +225,21 @@ export const readFound = async (path: string, named: string): Promise<FoundFileT
   }
 }
 
-/** The bytes of a file anywhere in the tree. */
+/** The file of a whole output. */
+const OUTPUT = /^\d{1,9}\.txt$/
+
+const refuseGone =
+  (path: string) =>
+  (error: unknown): never => {
+    if (codeOf(error) === 'ENOENT') return refuse('not-found', `${path} is gone: only the newest outputs are kept`)
+    throw error
+  }
+
+/** The bytes of a file anywhere in the tree, or of a whole output. */
 export const readFileAt = async (tree: Rooted, path: string): Promise<FoundFileText> => {
+  const { outputs } = tree
+  const output = outputs !== undefined && path.startsWith(`${outputs}/`) ? path.slice(outputs.length + 1) : undefined
+  if (output !== undefined && OUTPUT.test(output)) return readFound(path, path).catch(refuseGone(path))
   const { home, segments } = await placed(tree, path, 'read')
   const name = segments.at(-1) ?? refuse('unprocessable', 'expected a file, found the root folder')
   return within(home, segments.slice(0, -1), false, folder => readFound(join(folder, name), path))

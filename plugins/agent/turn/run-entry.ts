@@ -3,6 +3,7 @@ import type { UserMessage } from '../providers/adapter.js'
 import type { CardReply, TurnInput } from '../contract.js'
 import type { Card, Harness, PermissionMode, RunEnd } from './frames/frames.js'
 import type { AccessLimits } from '../conversations/access-view.js'
+import type { TurnArms } from '../briefing/contract.js'
 import { ignored } from '../../../sdk/index.js'
 
 /** What a run takes over from the previous run of its message, which an outage ended. */
@@ -124,6 +125,8 @@ export interface EntryFields extends ProviderChoice {
   outsiders?: boolean
   /** The content from outside that the turn has taken in first. */
   outside?: string
+  /** Its arms in the experiments that were running when it began. */
+  arms?: TurnArms
   /** How hard it was judged, and what followed. */
   tier?: JudgedTier
   /** The round that rules asked for last. */

@@ -64,6 +64,7 @@ export const notingLandings =
       title,
       provider,
       model,
+      repos: parts.map(({ repository: { checkout } }) => checkout.repo),
       paths: parts.flatMap(({ repository: { checkout }, paths }) =>
         paths.map(path => posix.join(pathOfRepo(checkout.repo), path)),
       ),

@@ -33,7 +33,8 @@ export interface FieldCalls {
   /**
    * List every setting with its type, default, range and meaning, and when a change takes effect.
    *
-   * A setting that is not listed does nothing here and is refused. `cleaners` is empty while this sandbox has none.
+   * A setting that is not listed does nothing here and is refused. `cleaners` are what `outputCleaners` names; one
+   * without commands shortens the output of all.
    */
   'GET /settings/schema'(): { revision: Text; fields: SettingField[]; cleaners: OutputCleaner[] }
 

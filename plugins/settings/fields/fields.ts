@@ -7,6 +7,66 @@ type Field = Omit<SettingField, 'key' | 'default' | 'changed'>
 
 /** Every setting that has an effect: one that is left out does not compile. */
 const FIELDS: { readonly [key in SettingKey]: Field } = {
+  stableSystemPrompt: {
+    type: 'boolean',
+    title: 'Same instructions in every turn',
+    description:
+      'Date, branch and repositories are told before each message in place of in the instructions, so that a '
+      + 'provider’s cache of the instructions holds.',
+    applies: 'next-turn',
+  },
+  terseOutput: {
+    type: 'boolean',
+    title: 'Ask for short answers',
+    description: 'Each turn asks the agent to say only what counts.',
+    applies: 'next-turn',
+  },
+  terseHoldout: {
+    type: 'number',
+    title: 'Turns that are not asked',
+    description: 'The share of turns without that request, to measure what it saves: 0.2 is one of five.',
+    ...{ min: 0, max: 1, applies: 'next-turn' },
+  },
+  iqSearch: {
+    type: 'boolean',
+    title: 'Teach the search tool',
+    description: 'Each conversation of the sandbox’s own loop begins with how to search its files.',
+    applies: 'next-conversation',
+  },
+  iqSearchHoldout: {
+    type: 'number',
+    title: 'Conversations that are not taught',
+    description: 'The share of conversations without it, to measure how many searches it saves.',
+    ...{ min: 0, max: 1, applies: 'next-conversation' },
+  },
+  workspaceMap: {
+    type: 'boolean',
+    title: 'Begin with a map',
+    description: 'Each conversation begins with the repositories and two levels of folders, at most 6,000 characters.',
+    applies: 'next-conversation',
+  },
+  outputCleaners: {
+    type: 'string',
+    title: 'Shorten the output of commands',
+    description:
+      'What is left out before the model reads it: off, nothing for all cleaners, a,b for these, -a,-b for all but '
+      + 'these. Lines that tell of errors stay, and the whole output stays in a file that the agent can read.',
+    ...{ min: 0, max: 200, applies: 'next-turn' },
+  },
+  changelogRepos: {
+    type: 'list',
+    title: 'Repositories with a changelog',
+    description:
+      'root or their paths. The message that is drafted after a landing there also has a note for the changelog, and '
+      + 'says what the change breaks.',
+    ...{ min: 0, max: 50, applies: 'now' },
+  },
+  outputHoldout: {
+    type: 'number',
+    title: 'Commands that are not shortened',
+    description: 'The share of commands whose output stays as it is, to measure what shortening saves.',
+    ...{ min: 0, max: 1, applies: 'next-turn' },
+  },
   agentRetentionDays: {
     type: 'number',
     title: 'Archive finished conversations',

@@ -21,7 +21,10 @@ export interface TierSavings {
 export type TierLine = Pick<
   UsageTurn,
   'costUsd' | 'tierScore' | 'tierFast' | 'tierRouted' | 'tierEscalated' | 'tierDenied'
->
+> & {
+  /** How many lines alike it stands for, with their cost together; left out: itself. */
+  readonly alike?: number
+}
 
 /** Billionths of a dollar, so that sums are exact. */
 const NANOS = 1_000_000_000
@@ -29,16 +32,16 @@ const NANOS = 1_000_000_000
 /** Sums the lines of judged turns. */
 export const tierSavings = (lines: Iterable<TierLine>): TierSavings => {
   const sums = { judged: 0, fast: 0, atStake: 0, routed: 0, routedCost: 0, escalated: 0, denied: 0 }
-  for (const { costUsd = 0, tierScore, tierFast, tierRouted, tierEscalated, tierDenied } of lines) {
+  for (const { costUsd = 0, tierScore, tierFast, tierRouted, tierEscalated, tierDenied, alike = 1 } of lines) {
     if (tierScore === undefined) continue
     const cost = Math.round(costUsd * NANOS)
-    sums.judged++
-    if (tierFast) sums.fast++
+    sums.judged += alike
+    if (tierFast) sums.fast += alike
     if (tierFast && !tierRouted) sums.atStake += cost
-    if (tierRouted) sums.routed++
+    if (tierRouted) sums.routed += alike
     if (tierRouted) sums.routedCost += cost
-    if (tierEscalated) sums.escalated++
-    if (tierDenied) sums.denied++
+    if (tierEscalated) sums.escalated += alike
+    if (tierDenied) sums.denied += alike
   }
   const { atStake, routedCost, ...counts } = sums
   return { ...counts, atStakeUsd: atStake / NANOS, routedUsd: routedCost / NANOS }

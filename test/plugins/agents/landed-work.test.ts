@@ -53,6 +53,26 @@ t.test('a landing has a message that a model drafted from its patch, on the card
   })
 })
 
+t.test('where a changelog is kept, the message has a note for it and says what breaks', async t => {
+  const answer = '{"subject":"Greet","note":" Greets\\nthe world. ","breaking":"Quiet mode is gone."}'
+  const { client, land, card, server } = await world(t, { text: [answer] })
+  await land('without', 'write a.txt\n| a')
+  await until(async () => (await card('without')).landedMessage !== undefined)
+  t.same((await card('without')).landedMessage, { subject: 'Greet' }, 'nobody asked for the rest')
+  t.notMatch(server.told(0), 'changelog')
+  await client.call('POST /settings/patch', { set: { changelogRepos: ['root'] } })
+  await land('with', 'write b.txt\n| b')
+  await until(async () => (await card('with')).landedMessage !== undefined)
+  t.match(server.told(1), /one sentence for the changelog/)
+  t.same((await card('with')).landedMessage, {
+    ...{ subject: 'Greet', note: 'Greets the world.', breaking: 'Quiet mode is gone.' },
+  })
+  await client.call('POST /settings/patch', { set: { changelogRepos: ['libs/other'] } })
+  await land('elsewhere', 'write c.txt\n| c')
+  await until(async () => (await card('elsewhere')).landedMessage !== undefined)
+  t.same((await card('elsewhere')).landedMessage, { subject: 'Greet' })
+})
+
 t.test('a model that refuses leaves the reason, and a landing without any model has no draft', async t => {
   const refused = await world(t, { status: 400, body: '{"error":"too busy"}' })
   await refused.land('no', 'write a.txt\n| a')
@@ -99,7 +119,10 @@ t.test('paths name who landed them until they are committed; then blame does', a
 
 t.test('a message is read out of what small models write', t => {
   t.same(messageIn('Sure: {"subject":"  Do it \\u202e "} done'), { subject: 'Do it' })
-  t.same(['', 'x', '{}', '{"subject":3}', '{"subject":" "}', '[1]'].map(messageIn), Array(6).fill(undefined))
+  t.same(
+    ['', 'x', '{}', '{"subject":3}', '{"subject":" "}', '[1]'].map(text => messageIn(text)),
+    Array(6).fill(undefined),
+  )
   t.equal(messageIn(`{"subject":"${'x'.repeat(900)}"}`)?.subject.length, 200)
   t.end()
 })

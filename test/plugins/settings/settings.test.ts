@@ -76,10 +76,18 @@ t.test('a control token reads by its scope and never writes', async t => {
 t.test('an unknown key and an invalid value are refused by name, and nothing is written', async t => {
   const daemon = await daemonWith(t, ['settings'])
   const bad: [key: string, value: unknown][] = [
-    ['terseOutput', true],
+    ['terseOutput', 'yes'],
+    ['terseHoldout', 2],
+    ['terseHoldout', -0.1],
+    ['iqSearchHoldout', '0.5'],
+    ['outputHoldout', 1.01],
+    ['stableSystemPrompt', 1],
+    ['outputCleaners', 'nothing-such'],
+    ['outputCleaners', 'git,-progress'],
+    ['outputCleaners', 'a'.repeat(201)],
     ['x', 1],
     ['toString', 1],
-    ['workspaceMap', true],
+    ['workspaceMap', 'yes'],
     ['agentRetentionDays', -1],
     ['agentRetentionDays', 366],
     ['agentRetentionDays', '3'],
@@ -123,7 +131,7 @@ t.test('an unknown key and an invalid value are refused by name, and nothing is 
     '{"set":[]}',
     '{"set":null}',
     '{"unset":["x"]}',
-    '{"unset":["workspaceMap"]}',
+    '{"unset":["workspace"]}',
     '{"unset":"agentRetentionDays"}',
     '{"revision":1}',
     '{"agentRetentionDays":2}',
@@ -235,6 +243,33 @@ t.test('what a maintainer saved holds after a kill', async t => {
   t.equal((await two.client.call('GET /settings')).networkAllow.length, 1)
 })
 
+t.test('every setting is read, written whole and listed with its values, and the cleaners by name', async t => {
+  const daemon = await daemonWith(t, ['settings'])
+  const whole = {
+    ...DEFAULTS,
+    ...{ stableSystemPrompt: true, terseOutput: true, terseHoldout: 0.25, iqSearch: true, iqSearchHoldout: 1 },
+    ...{ workspaceMap: true, outputCleaners: '-logs, -git', outputHoldout: 0.5 },
+    ...{ changelogRepos: ['root', 'libs/tool'], autoTier: 'on' as const, autoTierEagerness: 'eager' as const },
+    autoFastModels: ['endpoint/local:small'],
+    admission: { ...DEFAULTS.admission, webchat: 'hold' as const },
+  } satisfies Settings
+  t.same(await daemon.client.call('POST /settings', whole), { ok: true })
+  t.same(await daemon.client.call('GET /settings'), whole)
+  const { fields, cleaners } = await daemon.client.call('GET /settings/schema')
+  t.same(fields.map(({ key }) => key).toSorted(), Object.keys(DEFAULTS).toSorted())
+  t.match(
+    fields.filter(({ key }) => key.endsWith('Holdout')),
+    exactly(...Array(3).fill({ type: 'number', min: 0, max: 1, default: 0, changed: true })),
+  )
+  t.ok(cleaners.length >= 12)
+  for (const { id } of cleaners)
+    t.match(
+      await daemon.client.call('POST /settings/patch', { set: { outputCleaners: id } }),
+      { settings: { outputCleaners: id } },
+      id,
+    )
+})
+
 t.test('a read takes any query', async t => {
   const daemon = await daemonWith(t, ['settings'])
   t.equal((await daemon.fetch('/settings?at=1')).status, 200)
@@ -242,22 +277,22 @@ t.test('a read takes any query', async t => {
 
 t.test('settings are written whole: a key left out takes its default, and a key of no setting stays', async t => {
   const daemon = await daemonWith(t, ['settings'])
-  write(daemon, '{"terseOutput":true,"stableSystemPrompt":true,"changelogRepos":["a"]}')
+  write(daemon, '{"laterFlag":true,"laterSwitch":true,"laterList":["a"]}')
   t.same(await daemon.client.call('POST /settings', { agentRetentionDays: 0.5, autoResumeOnRestart: true }), {
     ok: true,
   })
   const now = { ...DEFAULTS, agentRetentionDays: 0.5, autoResumeOnRestart: true }
   t.same(await daemon.client.call('GET /settings'), now)
-  t.same(kept(daemon), { terseOutput: true, stableSystemPrompt: true, changelogRepos: ['a'], ...now })
+  t.same(kept(daemon), { laterFlag: true, laterSwitch: true, laterList: ['a'], ...now })
   await daemon.client.call('POST /settings', {})
   t.same(await daemon.client.call('GET /settings'), DEFAULTS)
-  t.equal(kept(daemon).terseOutput, true)
+  t.equal(kept(daemon).laterFlag, true)
 })
 
 t.test('a patch changes what it names and no more', async t => {
   const daemon = await daemonWith(t, ['settings'])
-  write(daemon, '{"agentRetentionDays":5,"autoResumeOnRestart":"often","stableSystemPrompt":true,"workspaceMap":true}')
-  const left = { autoResumeOnRestart: 'often', stableSystemPrompt: true, workspaceMap: true }
+  write(daemon, '{"agentRetentionDays":5,"autoResumeOnRestart":"often","laterSwitch":true,"laterMap":true}')
+  const left = { autoResumeOnRestart: 'often', laterSwitch: true, laterMap: true }
   t.same((await daemon.client.call('POST /settings/patch', { unset: ['agentRetentionDays'] })).settings, DEFAULTS)
   t.same(kept(daemon), left, 'what does not fit is left to the person')
   const { settings, revision } = await daemon.client.call('POST /settings/patch', { set: { agentRetentionDays: 9 } })
@@ -307,14 +342,14 @@ t.test('a hand-edited file takes effect at the next read, and its invalid entrie
   t.same(await read(), DEFAULTS)
   write(
     daemon,
-    '\ufeff{"autoResumeOnRestart":true,"agentRetentionDays":"soon","hurry":"s3cret","iqSearch":7,'
+    '\ufeff{"autoResumeOnRestart":true,"agentRetentionDays":"soon","hurry":"s3cret","laterSearch":7,'
       + '"__proto__":{"agentRetentionDays":1}}',
   )
   for (let n = 0; n < 3; n++) t.same(await read(), { ...DEFAULTS, autoResumeOnRestart: true })
   t.equal(warnings(daemon).length, 1)
   t.match(
     warnings(daemon)[0],
-    /agentRetentionDays: its value does not fit.*default 3.*hurry: no setting.*iqSearch: no setting/,
+    /agentRetentionDays: its value does not fit.*default 3.*hurry: no setting.*laterSearch: no setting/,
   )
   t.notMatch(warnings(daemon)[0], 's3cret')
   write(daemon, '{"agentRetentionDays":8}')
@@ -502,8 +537,8 @@ t.test('other groups get the changed keys and who changed them', async t => {
 
 t.test('changes at once of one key and the others lose none, and none of a key of no setting', async t => {
   const daemon = await daemonWith(t, ['settings'])
-  const foreign = { workspaceMap: true, stableSystemPrompt: true, changelogRepos: ['a'] }
-  write(daemon, JSON.stringify({ ...foreign, iqSearch: 'yes' }))
+  const foreign = { laterMap: true, laterSwitch: true, laterList: ['a'] }
+  write(daemon, JSON.stringify({ ...foreign, laterSearch: 'yes' }))
   const { client } = daemon
   const rounds: SettingsGiven[] = Array.from({ length: 20 }, (_, n) => n + 1).flatMap(n => [
     { agentRetentionDays: n },
@@ -513,7 +548,7 @@ t.test('changes at once of one key and the others lose none, and none of a key o
   const answers = await Promise.all(rounds.map(set => client.call('POST /settings/patch', { set })))
   for (const [n, { settings }] of answers.entries()) t.match(settings, rounds[n]!, 'an answer holds what it set')
   const { agentRetentionDays, autoResumeOnRestart, resumeAfterOutage } = await client.call('GET /settings')
-  t.same(kept(daemon), { ...foreign, iqSearch: 'yes', agentRetentionDays, autoResumeOnRestart, resumeAfterOutage })
+  t.same(kept(daemon), { ...foreign, laterSearch: 'yes', agentRetentionDays, autoResumeOnRestart, resumeAfterOutage })
   for (const last of [
     { ...DEFAULTS, agentRetentionDays: 90, autoResumeOnRestart: true },
     { ...DEFAULTS, agentRetentionDays: 91, resumeAfterOutage: true, subagentDepth: 7 },
@@ -521,7 +556,7 @@ t.test('changes at once of one key and the others lose none, and none of a key o
     const sets = Object.entries(last).map(([key, value]): SettingsGiven => ({ [key]: value }))
     await Promise.all(sets.map(set => client.call('POST /settings/patch', { set })))
     t.same(await client.call('GET /settings'), last)
-    t.same(kept(daemon), { ...foreign, iqSearch: 'yes', ...last })
+    t.same(kept(daemon), { ...foreign, laterSearch: 'yes', ...last })
   }
 })
 
@@ -564,7 +599,7 @@ t.test('a kill at any moment of a write leaves a whole file with all that was ac
   const folder = folderOf(t)
   const [workspace, data] = [join(folder, 'workspace'), join(folder, 'data')]
   makeWorkspace(workspace)
-  write({ workspace }, '{"workspaceMap":true}')
+  write({ workspace }, '{"laterMap":true}')
   for (const [round, answers] of [1, 7, 20].entries()) {
     const daemon = await spawnDaemon(t, { workspace, data })
     const patch = (set: SettingsGiven) => daemon.once.call('POST /settings/patch', { set })
@@ -597,7 +632,7 @@ t.test('a kill at any moment of a write leaves a whole file with all that was ac
     await daemon.kill9()
     await over
     const found = kept({ workspace })
-    t.equal(found.workspaceMap, true)
+    t.equal(found.laterMap, true)
     const n = Number(found.agentRetentionDays)
     if (days.acknowledged)
       t.ok(n >= days.acknowledged && n <= days.sent, `found ${n}, acknowledged ${days.acknowledged}, sent ${days.sent}`)

@@ -7,7 +7,8 @@ export const COMPACT_AT = 0.85
 const ENOUGH = 0.6
 /** The part that is kept word for word after a summary. */
 const TAIL = 0.25
-const CHARACTERS_A_TOKEN = 3.5
+/** About how many characters a token has. */
+export const CHARACTERS_A_TOKEN = 3.5
 const PICTURE_TOKENS = 1500
 const RECENT_RESULTS = 6
 const SHORT = 400

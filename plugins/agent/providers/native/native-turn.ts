@@ -116,7 +116,9 @@ export class NativeTurn {
       description,
       inputSchema: input,
     }))
-    this.#instructions = instructions
+    // A prompt of a person's is the whole one.
+    const facts = this.#request.instructions === undefined ? this.#request.facts : undefined
+    this.#instructions = facts === undefined ? instructions : `${instructions}\n\n${facts}`
     this.#wire = this.#shield ? { ...wire, model: this.#shield.over(wire.model) } : wire
     for (;;) {
       const calls = this.#session.openCalls

@@ -3,6 +3,8 @@ import type { Host, Log } from '../../../../sdk/index.js'
 import type { Limiter } from '../../../../sdk/node/limits/limiter.js'
 import type { TurnPersona } from '../../../personas/contract.js'
 import type { SubagentLimits } from '../../providers/adapter.js'
+import type { Settings } from '../../../settings/contract.js'
+import type { CommandOutputs } from '../../outputs/command-outputs.js'
 import type { TurnAdditions } from './additions.js'
 import type { Anchors } from '../../conversations/anchors.js'
 import type { CommandLogs } from './command-logs.js'
@@ -41,6 +43,9 @@ export interface TurnEnvironmentDeps {
   readonly lineHashes: () => Promise<boolean>
   /** The instructions of the settings; undefined: the usual ones. */
   readonly instructions: () => Promise<string | undefined>
+  /** The settings when a turn begins; undefined: this sandbox has none. */
+  readonly settings: () => Promise<Settings | undefined>
+  readonly outputs: Pick<CommandOutputs, 'whole' | 'ledger'>
   readonly remembered: Remembered
   readonly anchors: Anchors
   /** The folders that a turn limited to areas reaches. */

@@ -36,6 +36,10 @@ export interface PreparedTurn {
   readonly helpers?: SubagentLimits
   /** Its tools name lines by number and hash. */
   readonly lineHashes?: boolean
+  /** For the end of its instructions; left out: nothing. */
+  readonly facts?: string
+  /** The folder with the whole outputs of its conversation's commands; left out: none is shortened. */
+  readonly outputs?: string
 }
 
 /** The adapter's interface of a turn, and when all its work has ended. */

@@ -38,10 +38,13 @@ import {
   unfilteredNotice,
   worktreeFrame,
 } from './copy-words.js'
-import { needNotes, needTools } from './needs.js'
+import { needTools } from './needs.js'
 import { readSkill, skillsOf } from '../../personas/skills.js'
-import { keptFolders, personaOf, fetchReach, skillsNote, reportUnknownPersona, usedBy } from '../../personas/worn.js'
-import { notesOf, preambleOf } from '../preamble.js'
+import { briefTurn } from '../../briefing/brief-turn.js'
+import { turnNotes } from '../../briefing/turn-notes.js'
+import type { ShortenOutput } from '../../outputs/shorten.js'
+import { hiddenBy, keptFolders, personaOf, fetchReach, reportUnknownPersona, usedBy } from '../../personas/worn.js'
+import { preambleOf } from '../preamble.js'
 import { sweepBeside } from '../../tools/tree.js'
 import { toolbox } from '../../tools/toolbox.js'
 import { KnownByConversation } from '../../tools/known-files.js'
@@ -72,6 +75,7 @@ interface Tree extends PreparedTurn {
   readonly expose: TurnNetwork['serve']
   /** The variables of every program of the turn, with values of secrets. */
   readonly variables: Env
+  readonly shorten?: ShortenOutput
 }
 
 /** How long the end of a turn waits for a running landing. */
@@ -131,35 +135,25 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const persona = await personaOf(this.#deps.host, conversation.actsAs)
     const folders = keptFolders(persona, areas)
     const skills = await skillsOf(this.#deps.host, persona, folders)
-    const told = turn.index === 0 && persona?.notes.includes('context') !== false
-    const around = told ? aroundOf(copyWall) : undefined
-    const facts = {
-      mentions,
-      attachments: attachments.map(({ path }) => path),
-      ...(sync && { sync }),
-      ...(around && { repositories: around.repos }),
-    }
-    const open = input.editorContext && { editorContext: input.editorContext }
     const added = await this.#deps.additions(id, persona)
-    const notes = turn.record.notes ?? [
-      ...skillsNote(skills, persona),
-      ...(added.notes ?? []),
-      ...(await needNotes(this.#deps.host, id, turn.run)),
-      ...notesOf({ ...facts, ...open }),
-    ]
-    if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
-    if (persona && !again) reportUnknownPersona(this.#deps.host, turn, persona)
     const allowedTools = persona?.known === false ? [] : input.allowedTools
-    const alone = folders !== undefined
     const [landing, waiting] = await Promise.all([
-      homeOfConversation(data, id, { alone }),
-      homeOfConversation(data, id, { alone, trust: trustApart(turn) }),
+      homeOfConversation(data, id, { alone: folders !== undefined }),
+      homeOfConversation(data, id, { alone: folders !== undefined, trust: trustApart(turn) }),
     ])
-    const trust = trustOf(turn, conversations.find(id))
     const wall = await conversationWall(this.#deps, copyWall, {
-      ...{ id, network, folders, trust },
+      ...{ id, network, folders, trust: trustOf(turn, conversations.find(id)) },
       ...(persona && { persona }),
     })
+    const around = aroundOf(copyWall)
+    const briefing = await briefTurn(this.#deps, turn, { root, folders, hidden: hiddenBy(wall), persona, around })
+    const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
+    const notes = await turnNotes(this.#deps.host, turn, {
+      ...{ skills, persona, around, facts },
+      more: { before: added.notes ?? [], after: briefing.notes },
+    })
+    if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
+    if (persona && !again) reportUnknownPersona(this.#deps.host, turn, persona)
     const documents = await documentsOf(workspace, turn.message.document)
     const ownPlace = await ownPlaceOf(wall, id)
     const instructions = persona?.ownPrompt ? undefined : await this.#deps.instructions()
@@ -178,7 +172,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
           return trustOf(turn, conversations.find(id)) === 'lands' ? landing : waiting
         },
         path: added.path,
-        shown: [...(wall.shown ?? []), ...(added.files ?? [])],
+        shown: [...(wall.shown ?? []), ...(added.files ?? []), ...briefing.shown],
         ...(documents !== undefined && { writable: [join(workspace, documents)] }),
       },
       ...(documents !== undefined && { documents }),
@@ -189,6 +183,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       agentFolders: added.agentFolders,
       ...(persona && { persona }),
       ...(instructions !== undefined && { instructions }),
+      ...briefing.prepared,
       skills,
       ...(folders && { folders }),
       ...(allowedTools && { allowedTools }),
@@ -390,6 +385,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       onStart: (pid, over) => underWay.begun(conversationId, pid, over),
       begun,
       env: variables,
+      shorten: tree.shorten,
       shared: program => this.#deps.shared.of(sharing, program),
       starts: () => {
         if (trustOf(turn, this.#deps.conversations.find(conversationId)) === 'lands') turn.sharesHome = true

@@ -8,6 +8,7 @@ import { holdsAll, runWalled, walled, type WallSpec } from '../../../../sdk/node
 import type { SharedProgram, TreeCommand, TreeProgram } from '../../providers/adapter.js'
 import { hiddenBy } from '../../personas/worn.js'
 import type { BeginCommand, CommandBegun } from './command-logs.js'
+import type { ShortenOutput } from '../../outputs/shorten.js'
 import type { ShellOptions, ShellResult, ToolContext } from '../../tools/tool.js'
 import { readOnlyAround, type Around } from '../../tools/tree.js'
 
@@ -26,6 +27,8 @@ export interface ProgramListeners {
   readonly env?: Env
   /** The process for a program that the turn may share; left out: none. */
   readonly shared?: (program: TreeProgram) => Promise<SharedProgram | undefined>
+  /** Shortens outputs before a model reads them; left out: it reads all of them. */
+  readonly shorten?: ShortenOutput | undefined
   /** Called before a program of its own home starts. */
   readonly starts?: () => void
 }

@@ -2,8 +2,11 @@ import type { SettingField, SettingKey, Settings } from '../../../../settings/co
 
 /** The sections of the page; a setting that none of them names is under Others. */
 const SECTIONS: readonly (readonly [section: string, keys: readonly SettingKey[]])[] = [
-  ['Conversations', ['agentRetentionDays', 'systemPromptMode', 'systemPrompt']],
-  ['Tools', ['hashlineEdits', 'skills']],
+  ['Conversations', ['agentRetentionDays', 'systemPromptMode', 'systemPrompt', 'stableSystemPrompt', 'workspaceMap']],
+  ['Landings', ['changelogRepos']],
+  ['Tools', ['hashlineEdits', 'skills', 'iqSearch']],
+  ['Savings', ['outputCleaners', 'terseOutput']],
+  ['Measuring savings', ['outputHoldout', 'terseHoldout', 'iqSearchHoldout']],
   ['Models', ['quickModel', 'agentRunModels', 'agentRunEffort', 'autoTier', 'autoTierEagerness', 'autoFastModels']],
   ['After a failure', ['autoResumeOnRestart', 'resumeAfterOutage']],
   ['Subagents', ['subagentsAtOnce', 'subagentsPerTurn', 'subagentDepth']],

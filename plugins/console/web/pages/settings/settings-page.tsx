@@ -9,6 +9,7 @@ import { FaultLine, Loaded, PageFrame, Tabs } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { AutomaticModelsTab } from './automatic-models-tab.js'
+import { SavingsTab } from './savings-tab.js'
 import { settingSections, settingText, settingValue } from './setting-fields.js'
 import { SettingInput } from './setting-input.js'
 import { StandingRulesTab } from './standing-rules-tab.js'
@@ -168,6 +169,7 @@ const TABS = [
   ['all', 'Settings'],
   ['rules', 'Rules'],
   ['models', 'Models now'],
+  ['savings', 'Savings'],
 ] as const
 
 const FormTab = ({ mayEdit }: { mayEdit: boolean }) => {
@@ -192,6 +194,8 @@ export const SettingsPage = ({ rest: [tab = 'all'] }: PageProps) => {
         <StandingRulesTab mayEdit={mayEdit} />
       ) : tab === 'models' ? (
         <AutomaticModelsTab />
+      ) : tab === 'savings' ? (
+        <SavingsTab />
       ) : (
         <FormTab mayEdit={mayEdit} />
       )}

@@ -1,0 +1,30 @@
+import { readPlain } from '../../../sdk/node/files/files.js'
+
+/** A repository that a turn sees. */
+export interface SeenRepository {
+  readonly repo: string
+  /** Its branch; left out: a commit is checked out. */
+  readonly branch?: string
+}
+
+const MOST_NAMED = 30
+const BRANCH = /^ref: refs\/heads\/([^\0\n]+)\n?$/
+
+/** The branch that a git dir has checked out; undefined: none. */
+export const checkedOutBranch = (gitdir: string): string | undefined =>
+  BRANCH.exec(readPlain(`${gitdir}/HEAD`) ?? '')?.[1]
+
+/** What changes between turns and a model should know: the date, the repositories and their branches. */
+export const workspaceFacts = (at: number, repositories: readonly SeenRepository[]): string => {
+  const named = repositories
+    .slice(0, MOST_NAMED)
+    .map(({ repo, branch }) => `${repo}${branch === undefined ? '' : ` (branch ${branch})`}`)
+  const more = repositories.length - named.length
+  const list = more > 0 ? [...named, `${more} more`] : named
+  return [
+    `Today is ${new Date(at).toISOString().slice(0, 10)} (UTC).`,
+    repositories.length === 0
+      ? 'The workspace holds no repository with a commit.'
+      : `Repositories of the workspace: ${list.join(', ')}.`,
+  ].join(' ')
+}
