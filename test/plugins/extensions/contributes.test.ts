@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { imageLines } from '../../../plugins/extensions/turns/image-lines.js'
 import { root } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
 import { inner } from '../agent/support.js'
 import { approvePending, daemonWithBackends, listedUntil, recordNamed, writeExtension } from './support.js'
 
@@ -61,8 +62,7 @@ t.test('lines for the image: variables are read as an image reads them, and what
   ] as const) {
     const found = imageLines(text, 'env.txt')
     t.same(found.variables, variables, text)
-    t.equal(found.problems.length, problems.length, text)
-    t.match([...found.problems], [...problems], text)
+    t.match(found.problems, exactly(...problems), text)
   }
   const run = 'RUN true\n'
   process.env.SANDBOX_IMAGE_LINES = `other, ${imageLines(run, 'x').mark}`
