@@ -1,7 +1,16 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { ChangedSides, Millis, Ok, SidePair, Size, Text } from '../../sdk/types.js'
-import type { AgentCard, Cards, ConversationId, ConversationState, Moved, Roster } from '../agent/contract.js'
+import type { ReachFolder } from '../../sdk/reach.js'
+import type {
+  AgentCard,
+  Cards,
+  ConversationId,
+  ConversationState,
+  LandedMessage,
+  Moved,
+  Roster,
+} from '../agent/contract.js'
 import type {
   AgentChanges,
   Conflicts,
@@ -27,6 +36,25 @@ export type {
   Roster,
 } from '../agent/contract.js'
 export type * from './work/contract.js'
+
+/** A landing of a path. */
+export interface OriginLanding {
+  conversationId: ConversationId
+  at: Millis
+}
+/** A conversation that landed something, and where it works. */
+export interface OriginConversation {
+  title?: string
+  provider: string
+  landedMessage?: LandedMessage
+  startIn?: string
+  folders?: ReachFolder[]
+}
+/** Who landed the paths of a repository. */
+export interface Origins {
+  paths: { [path: string]: OriginLanding[] }
+  agents: { [conversationId: string]: OriginConversation }
+}
 
 export interface Agents {
   /** List all conversations on the board, newest activity first, with their current branch status. */
@@ -185,9 +213,14 @@ export interface Agents {
 
   /** Refuses a conversation without outstanding work, or whose work is not on its branch yet. */
   'agents.assertOutstanding'(input: { state: ConversationState }): Ok
+
+  /** Who landed the paths of a repository: the newest landing of each first. */
+  'agents.origins'(input: { repo: string }): Origins
 }
 
 export interface AgentsEvents {
+  /** The message of a landing was drafted, or its draft went on. */
+  'agent.described': { agentId: ConversationId }
   'agent.landed': {
     agentId: ConversationId
     title?: string

@@ -14,6 +14,9 @@ import { examples } from './examples.js'
 import { fileSides, writtenSides } from './work/file-sides.js'
 import { asRefusal, Fleet } from './roster/fleet.js'
 import { Refs } from './work/git-folders.js'
+import { LandedMessages } from './landing/landed-messages.js'
+import { LandedOrigins } from './landing/landed-origins.js'
+import { notingLandings, originsOf } from './landing/landed-work.js'
 import { LandingRecords } from './landing/record.js'
 import { lookAt, takenOver, type Repository } from './work/repository.js'
 import { LandedEvents } from './roster/landed-events.js'
@@ -43,6 +46,18 @@ export const activate = async (host: Host): Promise<void> => {
   const failed = (message: string, fields: object) => host.log.warn(message, fields)
   const statuses = new BranchStatuses({ workspace, scratchRepos, refs, signal: host.signal, files: host.files, failed })
   const notes = new RunNotes(host)
+  const origins = new LandedOrigins(host.files)
+  const messages = new LandedMessages({
+    host,
+    files: host.files,
+    now: Date.now,
+    changed: id => {
+      host.emit('agent.described', { agentId: id })
+      host
+        .call('kernel.events.publish', { domain: 'landings', key: id })
+        .catch(error => host.log.warn('publishing the message of a landing failed', { error: String(error) }))
+    },
+  })
   const turns = new KeyedMutex()
   const fleet = new Fleet({
     host,
@@ -54,6 +69,7 @@ export const activate = async (host: Host): Promise<void> => {
     locks: sharedLock(host),
     turns,
     records: new LandingRecords(host.files),
+    landed: notingLandings(host, { origins, messages }, { refs, scratchRepos }),
     now: Date.now,
   })
   const conversations = async (archived: boolean) =>
@@ -64,11 +80,11 @@ export const activate = async (host: Host): Promise<void> => {
     workflows: (await host.serves('workflows.cards')) ? (await host.call('workflows.cards', { ids })).workflows : {},
   })
   const roster = new RosterBook({
-    ...{ files: host.files, statuses, conversations, conversation, notes },
+    ...{ files: host.files, statuses, conversations, conversation, notes, messages },
     shown: shownBeside,
   })
   const archive = new Archive({ host, roster, conversations })
-  await Promise.all([roster.open(), statuses.open()])
+  await Promise.all([roster.open(), statuses.open(), messages.open()])
 
   /** One conversation with its branch and the repositories of its copy. */
   const work = async (id: string) => {
@@ -249,10 +265,12 @@ export const activate = async (host: Host): Promise<void> => {
           ),
       })),
     'agents.assertOutstanding': ({ state }) => assertOutstanding(state),
+    'agents.origins': ({ repo }) => originsOf(host, repo, { origins, messages }),
   }
   await host.serve(agents, withAccessView(host, handlers))
   host.on('conversation.gone', ({ conversationId: id, how }) => {
     statuses.forget(id)
+    void messages.forget(id).catch(ignored('a message of nothing only takes space'))
     notes
       .forget(id)
       .catch(error =>

@@ -4,6 +4,7 @@ import { branchCalls } from './branches/calls.js'
 import { changeCalls } from './changes/calls.js'
 import { branchWrites } from './branches/writes.js'
 import { Committing } from './changes/committing.js'
+import { LandedBy } from './changes/landed-by.js'
 import { Scans } from './changes/scans.js'
 import { changeWrites } from './changes/writes.js'
 import { cloneCalls } from './clones/calls.js'
@@ -48,11 +49,12 @@ export const activate = async (host: Host): Promise<void> => {
   const writes = { host, repositories, objects, scans, locks, refs, running }
   const remotes = { ...writes, transfers, folder: host.place.folder }
   const fetches = new Fetches(remotes)
+  const landedBy = new LandedBy(host)
   const handlers = {
     ...lockCalls(host, locks),
-    ...changeCalls({ repositories, objects, scans, locks, committing: () => committing.repos }),
+    ...changeCalls({ repositories, objects, scans, locks, landedBy, committing: () => committing.repos }),
     ...changeWrites({ ...writes, committing, folder: host.place.folder }),
-    ...commitCalls(repositories, objects),
+    ...commitCalls(repositories, objects, landedBy),
     ...branchCalls(host, repositories),
     ...branchWrites(writes),
     ...operationCalls(writes),

@@ -49,6 +49,8 @@ export interface UncommittedChanges {
   /** How many changes are not listed. */
   truncated?: Count
   remote?: GitRemoteState
+  /** Which conversations landed a path since it was last committed, the newest first. */
+  origins?: { [path: string]: string[] }
   /** Why the repository cannot be read. */
   error?: string
 }

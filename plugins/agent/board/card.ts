@@ -1,5 +1,6 @@
 import type { ContentDigest, Count, Millis, Positive } from '../../../sdk/types.js'
 import type { ConversationTraits, OpenCard, Origin, SubagentCount } from '../conversations/conversation.js'
+import type { LocalPlacement } from '../turn/input.js'
 import type { RunEnd, RunId } from '../turn/frames/frames.js'
 
 /** How much of what landed the shared tree still has. */
@@ -62,8 +63,39 @@ export interface CardWorkflow {
   index: Positive
   total: Positive
 }
+/** A message for the commit of what landed. */
+export interface LandedMessage {
+  subject: string
+  /** What people who use the software should know. */
+  note?: string
+  /** What stops working for them. */
+  breaking?: string
+}
+/** A model that was asked for the message, or passed over. */
+export interface LandedMessageStep {
+  provider: string
+  model: string
+  status: 'asking' | 'answered' | 'refused' | 'skipped'
+  at?: Millis
+  ms?: Count
+  /** Why it did not answer. */
+  reason?: string
+}
+/** How the message of the newest landing was drafted. */
+export interface LandedMessageDraft {
+  startedAt: Millis
+  steps: LandedMessageStep[]
+  /** Left out while it is being written. */
+  outcome?: 'written' | 'failed'
+  reason?: string
+  finishedAt?: Millis
+}
 /** One conversation on the board. */
 export interface AgentCard extends ConversationTraits {
+  /** The account that its turns run on; left out for tokens. */
+  account?: string
+  /** Where its turns run: on this machine. */
+  placement?: LocalPlacement
   sessionId?: string
   status: AgentStatus
   /** Why the last run failed; only with status `error`. */
@@ -90,6 +122,9 @@ export interface AgentCard extends ConversationTraits {
   diff?: DiffTotals
   /** Only if some landed work was removed since. */
   landedPresence?: LandedPresence
+  /** The message that a model drafted for the newest landing, and how. */
+  landedMessage?: LandedMessage
+  landedMessageDraft?: LandedMessageDraft
   /** The loop that repeats it, or the last one that did. */
   loop?: CardLoop
   workflow?: CardWorkflow

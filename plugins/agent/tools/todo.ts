@@ -9,8 +9,6 @@ export const todo = tool('Todo', {
     const current = items.find(({ status }) => status === 'in_progress')
     return { target: current?.content.slice(0, 200) ?? `${items.length} items` }
   },
-  run: async ({ items }, { person }) => {
-    person.todos(items)
-    return done(items.map(({ content, status }) => `[${MARKS[status]}] ${content}`).join('\n') || 'nothing to do')
-  },
+  run: async ({ items }) =>
+    done(items.map(({ content, status }) => `[${MARKS[status]}] ${content}`).join('\n') || 'nothing to do'),
 })

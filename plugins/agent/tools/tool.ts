@@ -9,7 +9,7 @@ import type { NeedQuestion } from '../../needs/contract.js'
 import type { BrowserAct, BrowserReading, BrowserSession, BrowserUse } from '../../system/contract.js'
 import type { TreeFound, TreeSearch } from '../../workspace/contract.js'
 import type { References } from '../secrets/references.js'
-import type { CardReply, Location, TodoItem, ToolCategory, ToolContent } from '../turn/frames/frames.js'
+import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames/frames.js'
 import { toolInputs, type ToolCalls } from './contract.js'
 import type { KnownFiles } from './known-files.js'
 import { schemaOf, type ToolSchema } from './schema.js'
@@ -45,8 +45,6 @@ export interface TurnWatcher {
   ask(card: CardDraft, about?: object): Promise<CardReply | undefined>
   /** Called when the plan was approved: plan mode ends. */
   approved(): void
-  /** Shows the list of what is to do, in place of the one before; that of a subagent is not shown. */
-  todos(items: readonly TodoItem[]): void
 }
 
 /** A subagent and its current state, as `join` returns it. */

@@ -50,6 +50,8 @@ export interface RepoLanding {
   readonly outcome?: CopyRepo
   readonly conflict?: LandConflict
   readonly record?: LandingRecord
+  /** The paths that were written. */
+  readonly written?: readonly string[]
   /** Paths that stay outstanding. */
   readonly left?: readonly string[]
   /** New files whose names git ignores. */
@@ -211,5 +213,5 @@ const land = async (
     { conversation: order.conversation, main, outcome: written, ...(hasGit && { git }) },
     plan.steps,
   )
-  return { ...done, outcome: written, record, ignored: shown }
+  return { ...done, outcome: written, record, written: plan.steps.map(({ path }) => path), ignored: shown }
 }

@@ -1,6 +1,7 @@
 import type { Positive } from '../../../sdk/index.js'
 import type { CardLoop, CardWorkflow, ConversationState, LiveTurn, RunEnd } from '../../agent/contract.js'
 import type { AgentActivity, AgentAttention, AgentCard, AgentStatus } from '../contract.js'
+import type { LandedNote } from '../landing/landed-messages.js'
 import type { BranchStatus } from '../work/branch-status.js'
 
 const LIVE: { readonly [state in LiveTurn['state']]: AgentStatus } = {
@@ -22,6 +23,7 @@ export interface CardFacts {
   readonly landedRun?: string
   readonly loop?: CardLoop
   readonly workflow?: CardWorkflow
+  readonly landed?: LandedNote
 }
 
 /**
@@ -104,6 +106,8 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       effort: conversation.effort,
       thinking: conversation.thinking,
       fast: conversation.fast,
+      account: conversation.account?.provider === conversation.provider ? conversation.account.id : undefined,
+      placement: { kind: 'local' },
       actsAs: conversation.actsAs,
       startIn: conversation.startIn,
       folders: conversation.folders,
@@ -128,6 +132,8 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       subagents: subagentsOf(state),
       diff: facts.branchStatus.diff,
       landedPresence: facts.branchStatus.presence,
+      landedMessage: facts.landed?.landedMessage,
+      landedMessageDraft: facts.landed?.landedMessageDraft,
       loop: facts.loop,
       workflow: facts.workflow,
       startedAt: live?.startedAt,

@@ -14,6 +14,7 @@ import type { ExpectedTips, LandChoice, LandMode, LandOutcome, LandPath, LandRes
 import { gitFoldersOf, gitFolders } from '../work/git-folders.js'
 import { endLanding } from '../landing/apply.js'
 import { wishesOf, type Wishes } from '../landing/choices.js'
+import type { NoteLanding } from '../landing/landed-work.js'
 import { submodulesAmong } from '../landing/module-commit.js'
 import type { Plan } from '../landing/plan.js'
 import {
@@ -54,6 +55,8 @@ export interface FleetDeps extends LandingDeps {
   readonly notes: RunNotes
   readonly statuses: BranchStatuses
   readonly turns: KeyedMutex
+  /** Called after a landing. */
+  readonly landed?: NoteLanding
 }
 
 /** Converts an error of a landing: a full disk, a closed folder and git's errors become refusals. */
@@ -283,6 +286,7 @@ export class Fleet {
       mode,
     }
     const result = await this.#report(landing, repos, done, failure)
+    await this.#deps.landed?.(conversation, branch, repos, done)
     if (failure !== undefined) throw failure
     const large = tips.flatMap(({ repo, large = [] }) =>
       large.map(({ path, size }) => ({ repo, path, size, reason: tooLarge(path, size) })),

@@ -4,6 +4,7 @@ import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { CardLoop, CardWorkflow, ConversationState } from '../../agent/contract.js'
 import { cardOf } from './card.js'
 import type { AgentCard, Cards, Roster } from '../contract.js'
+import type { LandedMessages } from '../landing/landed-messages.js'
 import type { RunNotes } from '../work/run-notes.js'
 import type { Round, BranchStatuses } from '../work/branch-status.js'
 
@@ -21,6 +22,8 @@ export interface RosterDeps {
   readonly conversations: (archived: boolean) => Promise<ConversationState[]>
   readonly conversation: (id: string) => Promise<ConversationState>
   readonly notes: Pick<RunNotes, 'commit' | 'landed'>
+  /** The messages of landings. */
+  readonly messages?: Pick<LandedMessages, 'of'>
   /** What other groups show on the cards of some conversations. */
   readonly shown: (ids: string[]) => Promise<CardAdditions>
 }
@@ -80,7 +83,7 @@ export class RosterBook {
   }
 
   async #card(state: ConversationState, shown: CardAdditions, round?: Round): Promise<AgentCard> {
-    const { notes, statuses } = this.#deps
+    const { notes, statuses, messages } = this.#deps
     await notes.commit(state)
     const branchStatus = await statuses.of(state.conversation, round)
     const { id } = state.conversation
@@ -89,6 +92,7 @@ export class RosterBook {
     const workflow = shown.workflows[id]
     return cardOf(state, {
       branchStatus,
+      ...(messages && { landed: messages.of(id) }),
       ...(landedRun !== undefined && { landedRun }),
       ...(loop && { loop }),
       ...(workflow && { workflow }),

@@ -5,8 +5,10 @@ import { remotesOf } from '../remotes/settings.js'
 import { lockOf } from '../repositories/lock-files.js'
 import type { RepoLocks } from '../repositories/repo-locks.js'
 import { pathFor, type Repositories } from '../repositories/repositories.js'
-import type { GitChangeCalls, OperationState } from './contract.js'
+import type { UncommittedChanges } from '../records.js'
+import type { GitChangeCalls, OperationState, OriginAgents } from './contract.js'
 import { workingSides } from './file-sides.js'
+import type { LandedBy } from './landed-by.js'
 import { operationOf, progressOf } from './operation.js'
 import { workingStatus } from './scan.js'
 import type { Scans } from './scans.js'
@@ -19,6 +21,7 @@ export interface ChangeCallsDeps {
   readonly locks: RepoLocks
   /** The repositories in which a commit is in progress. */
   readonly committing: () => readonly string[]
+  readonly landedBy: LandedBy
 }
 
 const MOST_FILES = 10_000
@@ -27,7 +30,7 @@ const MOST_FILES = 10_000
 export const changeCalls = (
   deps: ChangeCallsDeps,
 ): Handlers<Pick<GitChangeCalls, `GET ${string}` & keyof GitChangeCalls>> => {
-  const { repositories, objects, scans, locks } = deps
+  const { repositories, objects, scans, locks, landedBy } = deps
   return {
     'GET /git/changes': async ({ repo }, { caller }) => {
       const view = await repositories.viewOf(caller)
@@ -35,7 +38,15 @@ export const changeCalls = (
       const repos =
         repo === undefined ? await scans.all(ids, view) : [await scans.of(await repositories.open(repo, caller))]
       const committing = deps.committing().filter(each => covers(view.reach, each) !== 'none')
-      return { repos, ...(committing.length > 0 && { committing }) }
+      const found = await Promise.all(
+        repos.map(async one => withOrigins(one, repositories.tryOpen(one.repo, view), landedBy)),
+      )
+      const originAgents = Object.assign({}, ...found.map(({ agents }) => agents)) as OriginAgents
+      return {
+        repos: found.map(({ changes }) => changes),
+        ...(Object.keys(originAgents).length > 0 && { originAgents }),
+        ...(committing.length > 0 && { committing }),
+      }
     },
     'GET /git/repos': async (_input, { caller }) => {
       const ids = await repositories.ids(await repositories.viewOf(caller))
@@ -102,6 +113,19 @@ export const changeCalls = (
       }
     },
   }
+}
+
+/** The changes of a repository with the conversations that landed them; those that cannot be told are left out. */
+const withOrigins = async (
+  changes: UncommittedChanges,
+  opened: ReturnType<Repositories['tryOpen']>,
+  landedBy: LandedBy,
+): Promise<{ changes: UncommittedChanges; agents?: OriginAgents }> => {
+  if (!opened || 'error' in opened) return { changes }
+  const rows = [...changes.conflicted, ...changes.staged, ...changes.unstaged]
+  const paths = [...new Set(rows.flatMap(({ path, from }) => (from === undefined ? [path] : [path, from])))]
+  const found = await landedBy.uncommitted(opened, paths).catch(() => undefined)
+  return found ? { changes: { ...changes, origins: found.origins }, agents: found.agents } : { changes }
 }
 
 /** The subject of a commit, from its bytes. */

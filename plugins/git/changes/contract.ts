@@ -1,5 +1,6 @@
 import type { tags } from 'typia'
 import type { Count, Ok, Positive } from '../../../sdk/types.js'
+import type { LandedMessage } from '../../agent/contract.js'
 import type {
   ExpectedHead,
   HeldInfo,
@@ -10,9 +11,22 @@ import type {
   UncommittedChanges,
 } from '../records.js'
 
+/** A conversation that landed something. */
+export interface OriginAgent {
+  title?: string
+  provider: string
+  /** The message that was drafted for it. */
+  landedMessage?: LandedMessage
+}
+/** Conversations by their ids. */
+export interface OriginAgents {
+  [conversationId: string]: OriginAgent
+}
 /** Uncommitted changes, by repository. */
 export interface RepositoryChanges {
   repos: UncommittedChanges[]
+  /** The conversations that landed some of it, named by `origins` of a repository. */
+  originAgents?: OriginAgents
   /** Repositories in which a commit is in progress. */
   committing?: string[]
 }
@@ -75,7 +89,7 @@ export interface GitChangeCalls {
    * distance of the branch to its upstream. A repository is listed if any of these is not empty. At most
    * 500 changes of each repository are listed, all conflicts first, then staged ones; `truncated` counts the
    * rest. A repository that cannot be read within 30 s has `error`. Callers within 500 ms share one scan, and none is
-   * older than the last write of a call.
+   * older than the last write of a call. `origins` and `originAgents` say which conversations landed what of it.
    *
    * - 404: the named repository
    */

@@ -3,6 +3,7 @@ import type { Objects } from '../objects/objects.js'
 import { fileDiffOf, sideOfEntry } from '../objects/sides.js'
 import { nothingLike, treeChanges } from '../objects/tree-changes.js'
 import { pathFor, type OpenRepo, type Repositories } from '../repositories/repositories.js'
+import type { LandedBy } from '../changes/landed-by.js'
 import { blameOf } from './blame.js'
 import type { CommitCalls } from './contract.js'
 import { commitLog } from './log.js'
@@ -18,7 +19,11 @@ export const commitEnds = async (objects: Objects, { git }: OpenRepo, sha: strin
 }
 
 /** Serves the history of commits. */
-export const commitCalls = (repositories: Repositories, objects: Objects): Handlers<CommitCalls> => ({
+export const commitCalls = (
+  repositories: Repositories,
+  objects: Objects,
+  landedBy: LandedBy,
+): Handlers<CommitCalls> => ({
   'GET /git/{repo}/log': async ({ repo, ...query }, { caller }) =>
     commitLog(objects, await repositories.open(repo, caller), query),
   'GET /git/{repo}/commit-diff': async ({ repo, sha, base }, { caller }) => {
@@ -46,6 +51,16 @@ export const commitCalls = (repositories: Repositories, objects: Objects): Handl
     if (one === undefined && other === undefined) refuse('not-found', `${path} of ${repo} is on neither side`)
     return fileDiffOf(one, other)
   },
-  'GET /git/{repo}/blame': async ({ repo, ...query }, { caller }) =>
-    blameOf(objects, await repositories.open(repo, caller), query),
+  'GET /git/{repo}/blame': async ({ repo, ...query }, { caller }) => {
+    const opened = await repositories.open(repo, caller)
+    const blame = await blameOf(objects, opened, query)
+    const landed = await landedBy.byCommit(opened, blame.path)
+    return {
+      ...blame,
+      hunks: blame.hunks.map(hunk => {
+        const conversationId = landed(hunk.sha)
+        return { ...hunk, ...(conversationId !== undefined && { conversationId }) }
+      }),
+    }
+  },
 })

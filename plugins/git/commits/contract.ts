@@ -37,6 +37,8 @@ export interface BlameHunk {
   email: string
   at: Millis
   subject: string
+  /** The conversation whose landing of this file is in the commit, or not committed yet. */
+  conversationId?: string
 }
 /** Who changed each line last. */
 export interface Blame {

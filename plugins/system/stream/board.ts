@@ -244,10 +244,12 @@ export class BoardStream {
     const attention = figures === this.#figures ? [] : [this.#attention()]
     this.#figures = figures
     const whole: AgentsEvent = { kind: 'agents', agents, rev }
+    const forTokens: AgentsEvent = { ...whole, agents: agents.map(withoutAccount) }
     await this.#deps.show([
       ...frames,
       {
         data: whole,
+        ...(agents.some(({ account }) => account !== undefined) && { tokens: forTokens }),
         limited: { list: { field: 'agents', items: agents.map(({ id }) => formsOf(now.get(id)!)) } },
         snapshot: true,
         mode: 'snapshot',
@@ -275,6 +277,9 @@ const withCards = (
   return now
 }
 
+/** A card as control tokens see it. */
+const withoutAccount = ({ account: _, ...card }: AgentCard): AgentCard => card
+
 const differences = (
   before: ReadonlyMap<string, PublishedCard>,
   now: ReadonlyMap<string, PublishedCard>,
@@ -296,13 +301,18 @@ const differences = (
   ]
 }
 
-const delta = (data: AgentEvent, forms: readonly PlacedForm[]): LiveFrame => ({
-  data,
-  limited: {
-    forms: forms.map(({ within, value }) => ({ within, value: data.agent ? { ...data, agent: value } : data })),
-  },
-  mode: 'delta',
-})
+const delta = (data: AgentEvent, forms: readonly PlacedForm[]): LiveFrame => {
+  const { agent } = data
+  const tokens: AgentEvent = agent?.account === undefined ? data : { ...data, agent: withoutAccount(agent) }
+  return {
+    data,
+    tokens,
+    limited: {
+      forms: forms.map(({ within, value }) => ({ within, value: data.agent ? { ...data, agent: value } : data })),
+    },
+    mode: 'delta',
+  }
+}
 
 /** The card for people who reach its places: figures about whole repositories only if they reach all of them. */
 const formsOf = ({ card, within }: PublishedCard): PlacedForm[] => {

@@ -58,6 +58,7 @@ export class EventStream {
     const failed = warned(this.#host, 'updating the board')
     await this.#host.call('kernel.events.show', { frames: [await this.#presenceFrame([]), attentionFrame()] })
     this.#host.on('agent.changed', ({ id }) => this.#board.changed(id))
+    this.#host.on('agent.described', ({ agentId }) => this.#board.changed(agentId))
     for (const event of ONE) this.#host.on(event, ({ conversationId }) => this.#board.changed(conversationId))
     for (const event of ANY) this.#host.on(event, () => this.#board.changed())
     this.#host.on('automations.held', ({ waiting }) => void this.#board.held(waiting).catch(failed))

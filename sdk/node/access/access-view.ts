@@ -6,6 +6,8 @@ import { WorkspacePaths } from '../files/workspace-paths.js'
 /** What a caller may see of the workspace, as of its creation. */
 export interface AccessView {
   readonly reach: Reach
+  /** The caller is a control token, which sees no accounts. */
+  readonly isToken?: boolean
   /** Whether a path is visible, by its real location; default: the workspace root. */
   sees(path?: string): Promise<boolean>
   /** The access to a path; undefined: it does not exist for the caller. */

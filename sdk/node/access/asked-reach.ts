@@ -26,4 +26,7 @@ export const reachFor = async (host: Pick<Host, 'call' | 'serves'>, caller: Call
 export const accessViewFor = async (
   host: Pick<Host, 'call' | 'serves' | 'place'>,
   caller: Caller,
-): Promise<AccessView> => accessViewWith(host.place.workspace, await reachFor(host, caller))
+): Promise<AccessView> => ({
+  ...accessViewWith(host.place.workspace, await reachFor(host, caller)),
+  isToken: caller.kind === 'token',
+})

@@ -1,5 +1,6 @@
 import type { OfferedTool, TurnIo, TurnRequest } from '../adapter.js'
 import { Replay } from '../script/replay.js'
+import { todo } from '../../tools/todo.js'
 import type { Frame } from '../../turn/frames/frames.js'
 import { MAYBE_DONE } from './instructions.js'
 import type { CallPart, NewEntry } from './session.js'
@@ -97,6 +98,9 @@ async function* runOne(call: CallPart, past: Replay, deps: CallDeps): AsyncGener
     } else await intend({ frame, stamps })
   }
   const { ok, text } = await io.tool(name, input, frame)
+  // The list of a subagent is not that of the turn.
+  if (ok && name === 'Todo' && request.depth === 0)
+    yield { kind: 'todos', items: todo.check(input).items.map(item => ({ ...item })) }
   await keep({ kind: 'result', frame, ok, text })
 }
 

@@ -112,15 +112,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     reach: never,
     references: { command: never, text: never },
     ...NO_TOOL_PARTS,
-    person: {
-      attends: false,
-      ask: never,
-      approved: () => {},
-      todos: items => {
-        for (const plan of updatesOf({ kind: 'todos', items: [...items] }, 0, 0))
-          void update(plan).catch(ignored('the client is gone'))
-      },
-    },
+    person: { attends: false, ask: never, approved: () => {} },
     subagents: { delegate: never, join: never },
   }
 

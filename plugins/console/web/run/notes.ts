@@ -68,16 +68,9 @@ export const FRAME_NOTES: FrameNotes = {
     run.stand({ model, ...(provider && { provider }) })
     if (unenforced?.length) run.line('warning', `The program cannot be held to: ${unenforced.join(', ')}.`)
   },
-  tier: ({ tier, model, routed, score, rules }, run) => {
-    const hard = `difficulty ${score.toFixed(2)}`
-    const why = rules.includes('denied') ? ', which cannot be used now' : ''
-    const text =
-      tier === 'standard'
-        ? `Judged not easy (${hard}): it runs on the chosen model.`
-        : routed
-          ? `Judged easy (${hard}): it runs on ${model}.`
-          : `Judged easy (${hard}): it could run on ${model}${why}.`
-    run.line('quiet', text)
+  tier: ({ tier, model, routed }, run) => {
+    const easy = `easy: it ${routed ? 'runs' : 'could run'} on ${model}`
+    run.line('quiet', `Judged ${tier === 'fast' ? easy : 'not easy'}.`)
   },
   switched: ({ provider, model }, run) => {
     run.stand({ provider, ...(model && { model }) })

@@ -174,3 +174,30 @@ t.test(
     t.match(JSON.stringify(server.body(0).tools), /"after":/)
   },
 )
+
+t.test('a list of what is to do is shown as a list, without what a model adds to it; a wrong one is not', async t => {
+  const items = [
+    { content: 'read', status: 'completed', note: 'x' },
+    { content: 'write', status: 'in_progress', activeForm: 'writing' },
+  ]
+  const server = await modelServer(t, 'openai', [
+    { calls: [{ name: 'Todo', input: { items } }] },
+    { calls: [{ name: 'Todo', input: { items: [{ content: 'a', status: 'odd' }] } }] },
+    { text: ['ok'], everyMs: 100 },
+  ])
+  const { start, client } = await world(t, server)
+  await start()
+  const watched = framesOf(client, 'c')
+  await watched.until(({ kind }) => kind === 'todos')
+  t.match(await client.call('GET /agents/{id}', { id: 'c' }), { activity: { todo: 'write' } })
+  const frames = (await watched.all()).map(({ event }) => event)
+  t.match(
+    frames.filter(({ kind }) => kind === 'todos'),
+    exactly({
+      items: exactly(
+        { content: 'read', status: 'completed', note: undefined },
+        { content: 'write', status: 'in_progress', activeForm: 'writing' },
+      ),
+    }),
+  )
+})

@@ -65,7 +65,7 @@ const place = (t: Test): Place => {
     skill: async name => ({ text: `how to ${name}`, files: [] }),
     approvals: { served: async () => true, file: async () => ({ id: 'a-1' }) },
     needs: { served: async () => true, raise: async () => 'n-1', withdraw: async () => {} },
-    person: { attends: false, ask: async () => undefined, approved: () => {}, todos: () => {} },
+    person: { attends: false, ask: async () => undefined, approved: () => {} },
     subagents: { delegate: async () => ({ status: 'failed', summary: 'no helpers here' }), join: async () => [] },
     shell: async (command, cwd, { timeoutMs }) => {
       const ran = promisify(execFile)('sh', ['-c', command], { cwd, timeout: timeoutMs }).then(({ stdout }) => ({
@@ -475,7 +475,6 @@ const person = (replies: readonly object[]) => {
       attends: true,
       ask: async () => left.shift() as CardReply | undefined,
       approved: () => void said.push('approved'),
-      todos: () => {},
     },
   }
 }

@@ -56,7 +56,7 @@ export const files: { readonly [name: string]: ScriptVerb } = {
     run: async function* (input, script): ScriptFrames {
       const items = input.items.map(item => ({ ...item, content: script.text(item.content) }))
       const use: ToolUse = { name: 'Todo', category: 'think', target: `${items.length} items`, input: { items } }
-      yield* used(script, use)
+      if (yield* used(script, use)) yield* script.once({ kind: 'todos', items })
     },
   }),
   read: verb<Span>({

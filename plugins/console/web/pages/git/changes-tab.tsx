@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import type { GitChange, UncommittedChanges } from '../../../../git/contract.js'
+import type { GitChange, OriginAgents, UncommittedChanges } from '../../../../git/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { gitChanged } from '../../data/git-answers.js'
 import { fragmentOf, goTo, showPlace } from '../../data/route.js'
@@ -42,11 +42,13 @@ interface ChangeRowProps {
   readonly repo: string
   readonly side: ChangeSide
   readonly change: GitChange
+  /** Who landed it. */
+  readonly by: string | undefined
   readonly current: boolean
   readonly action: ActionState | undefined
 }
 
-const ChangeRow = ({ repo, side, change, current, action }: ChangeRowProps) => {
+const ChangeRow = ({ repo, side, change, by, current, action }: ChangeRowProps) => {
   const { path, status, from } = change
   const name = visibleName(path)
   return (
@@ -63,6 +65,7 @@ const ChangeRow = ({ repo, side, change, current, action }: ChangeRowProps) => {
         <span class="file-facts small">
           {status !== 'modified' && <span class={`tag${status === 'conflicted' ? ' bad' : ''}`}>{status}</span>}
           {from !== undefined && <span class="quiet">from {visibleName(from)}</span>}
+          {by !== undefined && <span class="quiet">by {visibleName(by)}</span>}
           <LineCounts {...change} />
         </span>
       </a>
@@ -86,9 +89,21 @@ interface ChangeListProps {
   readonly current: string
   readonly action: ActionState
   readonly maintains: boolean
+  readonly agents: OriginAgents
 }
 
-const ChangeList = ({ repo, changes, current, action, maintains }: ChangeListProps) => (
+/** The conversation that landed a path last. */
+const landedBy = ({ origins }: UncommittedChanges, agents: OriginAgents, path: string): string | undefined => {
+  const [id] = origins?.[path] ?? []
+  return id === undefined ? undefined : (agents[id]?.title ?? id)
+}
+
+/** The messages drafted for what landed, each once. */
+const draftsFor = ({ origins = {} }: UncommittedChanges, agents: OriginAgents): string[] => [
+  ...new Set(Object.values(origins).flatMap(ids => ids.flatMap(id => agents[id]?.landedMessage?.subject ?? []))),
+]
+
+const ChangeList = ({ repo, changes, current, action, maintains, agents }: ChangeListProps) => (
   <nav class="files" aria-label="Uncommitted files">
     {SECTIONS.map(([side, label]) => {
       const list = changes[side]
@@ -116,6 +131,7 @@ const ChangeList = ({ repo, changes, current, action, maintains }: ChangeListPro
                   repo={repo}
                   side={side}
                   change={change}
+                  by={landedBy(changes, agents, change.path)}
                   current={current === `${side} ${change.path}`}
                   action={maintains ? action : undefined}
                 />
@@ -129,7 +145,7 @@ const ChangeList = ({ repo, changes, current, action, maintains }: ChangeListPro
       <p class="side-note quiet small">{countText(changes.truncated)} more changes are not listed.</p>
     )}
     <FaultLine fault={action.fault} />
-    {maintains && <CommitForm repo={repo} changes={changes} />}
+    {maintains && <CommitForm repo={repo} changes={changes} drafts={draftsFor(changes, agents)} />}
   </nav>
 )
 
@@ -137,7 +153,9 @@ const ChangeList = ({ repo, changes, current, action, maintains }: ChangeListPro
 export const ChangesTab = ({ repo, rest: [side, path], maintains }: RepoTabProps) => {
   const action = useAction()
   const ready = useSignal(false)
-  const query = useQuery(`changes ${repo}`, ['refs', 'files'], () => askDaemon('GET /git/changes', { repo }))
+  const query = useQuery(`changes ${repo}`, ['refs', 'files', 'landings'], () =>
+    askDaemon('GET /git/changes', { repo }),
+  )
   const changes = query.data?.repos[0]
   const rows = changes ? SECTIONS.flatMap(([name]) => changes[name].map(change => ({ side: name, change }))) : []
   const shown = rows.find(row => row.side === side && row.change.path === path)
@@ -184,6 +202,7 @@ export const ChangesTab = ({ repo, rest: [side, path], maintains }: RepoTabProps
                   current={`${side} ${path}`}
                   action={action}
                   maintains={maintains}
+                  agents={query.data?.originAgents ?? {}}
                 />
                 {shown ? (
                   <WorkingFile

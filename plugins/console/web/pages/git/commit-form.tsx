@@ -5,14 +5,22 @@ import { draftOf, keepDraft } from '../../data/drafts.js'
 import { allChanges, expectedHead, gitChanged, seenStampsOf } from '../../data/git-answers.js'
 import { useAction } from '../../ui/action.js'
 import { useCommands } from '../../ui/commands.js'
+import { countText, visibleName } from '../../ui/format.js'
 import { CheckField } from '../../ui/fields.js'
 import { FaultLine } from '../../ui/page.js'
 import { AskButton, FormButton } from '../../ui/dialog.js'
 import { StashForm } from './stash-form.js'
 import { UndoButton } from './undo-button.js'
 
+interface CommitFormProps {
+  readonly repo: string
+  readonly changes: UncommittedChanges
+  /** Messages that were drafted for what landed here. */
+  readonly drafts: readonly string[]
+}
+
 /** Commits what is staged, or everything where nothing is; the message is kept until it was committed. */
-export const CommitForm = ({ repo, changes }: { repo: string; changes: UncommittedChanges }) => {
+export const CommitForm = ({ repo, changes, drafts }: CommitFormProps) => {
   const place = `commit:${repo}`
   const message = useSignal(draftOf(place))
   const amend = useSignal(false)
@@ -64,6 +72,18 @@ export const CommitForm = ({ repo, changes }: { repo: string; changes: Uncommitt
           }}
         />
       </label>
+      {message.value === '' && drafts.length > 0 && (
+        <button
+          class="button small-button"
+          type="button"
+          onClick={() => {
+            message.value = drafts.join('\n\n')
+            keepDraft(place, message.value)
+          }}
+        >
+          Use “{visibleName(drafts[0]!)}”{drafts.length > 1 && ` and ${countText(drafts.length - 1)} more`}
+        </button>
+      )}
       <CheckField label="In place of the last commit" value={amend} />
       <div class="row">
         <button class="button primary" type="submit" disabled={action.busy || !ready}>

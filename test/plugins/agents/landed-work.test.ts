@@ -1,0 +1,105 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { messageIn } from '../../../plugins/agents/landing/landed-messages.js'
+import { daemonWith, inGit } from '../../support/daemon.js'
+import { until } from '../../support/browser/browser.js'
+import { exactly } from '../../support/lists.js'
+import { modelServer, type ScriptedReply } from '../../support/servers/model-server.js'
+import { framesOf } from '../../support/turns.js'
+
+const MESSAGE: ScriptedReply = { text: ['```json\n{"subject":"Greet the\\nworld"}\n```'] }
+
+/** A sandbox with a model that writes messages. */
+const world = async (t: Test, answer: ScriptedReply = MESSAGE, models = ['endpoint/quick:m']) => {
+  const server = await modelServer(t, 'openai', [answer])
+  const row = { id: 'm', label: 'M', efforts: [], badges: [] }
+  const daemon = await daemonWith(t, ['agent', 'agents', 'git', 'settings'], {
+    fakes: {
+      'endpoints.choices': () => ({
+        endpoints: [{ id: 'quick', label: 'Quick', models: [row], default: 'm', ready: true }],
+      }),
+      'endpoints.target': () => server.target(),
+    },
+  })
+  await daemon.client.call('POST /settings', { quickModel: models })
+  const land = async (id: string, prompt: string) => {
+    await daemon.client.call('POST /agent', { conversationId: id, agent: 'script', isolated: true, prompt })
+    await framesOf(daemon.client, id).all()
+    t.match(await daemon.client.call('POST /agents/{id}/land', { id }), { landed: true })
+  }
+  const card = (id: string) => daemon.client.call('GET /agents/{id}', { id })
+  return { ...daemon, server, land, card }
+}
+
+t.test('a landing has a message that a model drafted from its patch, on the card and beside the changes', async t => {
+  const { client, land, card, server } = await world(t)
+  await land('hi', 'write hello.txt\n| hello world')
+  await until(async () => (await card('hi')).landedMessage !== undefined)
+  t.match(await card('hi'), {
+    placement: { kind: 'local' },
+    landedMessage: { subject: 'Greet the world' },
+    landedMessageDraft: {
+      outcome: 'written',
+      steps: exactly({ provider: 'endpoint/quick', model: 'm', status: 'answered' }),
+    },
+  })
+  t.match(server.told(0), /hello\.txt/)
+  t.match(server.told(0), /\+hello world/)
+  const changes = await client.call('GET /git/changes', { repo: 'root' })
+  t.match(changes, {
+    repos: exactly({ origins: { 'hello.txt': exactly('hi') } }),
+    originAgents: { hi: { provider: 'script', landedMessage: { subject: 'Greet the world' } } },
+  })
+})
+
+t.test('a model that refuses leaves the reason, and a landing without any model has no draft', async t => {
+  const refused = await world(t, { status: 400, body: '{"error":"too busy"}' })
+  await refused.land('no', 'write a.txt\n| a')
+  await until(async () => (await refused.card('no')).landedMessageDraft?.outcome !== undefined)
+  t.match(await refused.card('no'), {
+    landedMessage: undefined,
+    landedMessageDraft: { outcome: 'failed', reason: /too busy/, steps: exactly({ status: 'refused' }) },
+  })
+  const skipped = await world(t, MESSAGE, ['endpoint/gone:m'])
+  await skipped.land('gone', 'write a.txt\n| a')
+  await until(async () => (await skipped.card('gone')).landedMessageDraft?.outcome !== undefined)
+  t.match(await skipped.card('gone'), { landedMessageDraft: { steps: exactly({ status: 'skipped' }) } })
+  t.equal(skipped.server.requests.length, 0)
+})
+
+t.test('paths name who landed them until they are committed; then blame does', async t => {
+  const { client, land, workspace } = await world(t)
+  await land('one', 'write a.txt\n| one')
+  await land('two', 'write b.txt\n| two')
+  writeFileSync(join(workspace, 'mine.txt'), 'mine\n')
+  const origins = async () => (await client.call('GET /git/changes', { repo: 'root' })).repos[0]?.origins
+  t.same(await origins(), { 'a.txt': ['one'], 'b.txt': ['two'] })
+  const blame = async (path: string) =>
+    (await client.call('GET /git/{repo}/blame', { repo: 'root', path })).hunks.map(hunk => [
+      hunk.sha !== undefined,
+      hunk.conversationId,
+    ])
+  inGit(workspace, 'add', 'a.txt')
+  t.same(await blame('a.txt'), [[false, 'one']])
+  // Git counts whole seconds.
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  inGit(workspace, 'add', '-A')
+  inGit(workspace, 'commit', '-qm', 'both')
+  t.same(await blame('a.txt'), [[true, 'one']])
+  t.same(await blame('mine.txt'), [[true, undefined]])
+  writeFileSync(join(workspace, 'a.txt'), 'one\nby hand\n')
+  t.same(await origins(), undefined, 'what was committed is not what is changed now')
+  await land('three', 'edit b.txt\n| - two\n| + three')
+  t.same(await origins(), { 'b.txt': ['three'] })
+  await new Promise(resolve => setTimeout(resolve, 1_100))
+  inGit(workspace, 'commit', '-qam', 'again')
+  t.same(await blame('b.txt'), [[true, 'three']])
+})
+
+t.test('a message is read out of what small models write', t => {
+  t.same(messageIn('Sure: {"subject":"  Do it \\u202e "} done'), { subject: 'Do it' })
+  t.same(['', 'x', '{}', '{"subject":3}', '{"subject":" "}', '[1]'].map(messageIn), Array(6).fill(undefined))
+  t.equal(messageIn(`{"subject":"${'x'.repeat(900)}"}`)?.subject.length, 200)
+  t.end()
+})
