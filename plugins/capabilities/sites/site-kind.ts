@@ -142,9 +142,12 @@ export class Sites {
     const asked = failingStatus(`nobody has signed in: POST /capabilities/${id}/login opens a window`, 'sign-in')
     const kept = await this.#host.store.get<KeptSite>(KEPT + id)
     if (!kept) return asked
-    if ((await this.#running(kept.profile)) === loginName(kept.profile))
+    const running = await this.#running(kept.profile)
+    if (running === loginName(kept.profile))
       return failingStatus('a window for the sign-in is open: close it when you are signed in', 'sign-in')
     if (kept.signedIn === undefined) return asked
+    // Its cookies cannot be read while a turn uses it.
+    if (running !== undefined) return activeStatus()
     if (!(await this.#host.serves('browsers.kept'))) return failingStatus('this sandbox runs without browsers')
     const { hosts } = await this.#host.call('browsers.kept', { profile: kept.profile })
     const { hostname } = new URL(url)

@@ -10,6 +10,7 @@ import { hasBelow } from '../../../sdk/node/transport/code-folder.js'
 import type { ExtensionContributions, ExtensionManifest, ExtensionTemplate } from '../manifest/manifest.js'
 import { entryCovers } from '../manifest/route-entries.js'
 import { isClosedRoute, isReachable, isWildReachable } from '../manifest/trust-surface.js'
+import { readImageLines } from '../turns/image-lines.js'
 import type { LoadedExtension } from './catalog.js'
 import type { PageCalls } from './contract.js'
 
@@ -20,7 +21,7 @@ export interface HonouringHost {
   readonly earlier: readonly LoadedExtension[]
 }
 
-type Judged = Pick<LoadedExtension, 'manifest' | 'compatible' | 'engines' | 'folder'>
+type Judged = Pick<LoadedExtension, 'manifest' | 'compatible' | 'engines' | 'folder' | 'dir'>
 
 /** The declarations of a manifest that the sandbox does not support, as sentences. */
 export const problemsOf = async (extension: Judged, host: HonouringHost): Promise<string[]> => {
@@ -41,7 +42,9 @@ export const problemsOf = async (extension: Judged, host: HonouringHost): Promis
     ...variableProblems(contributes, host.earlier),
     ...(await programProblems(extension, host.earlier)),
     ...agentProblems(extension),
-    ...(contributes.environment ? ['its lines for the image are not built in yet'] : []),
+    ...(await imageProblems(extension)),
+    ...cardProblems(contributes, host.earlier),
+    ...documentProblems(contributes),
   ]
 }
 
@@ -190,6 +193,32 @@ const programProblems = async (extension: Judged, earlier: readonly LoadedExtens
   )
   return found.flat()
 }
+
+/** Lines for the image that are not in it, or that turns do not get. */
+const imageProblems = async ({ manifest, dir, folder }: Judged): Promise<string[]> => {
+  const { environment, capabilities = [] } = manifest.contributes ?? {}
+  const paths = [environment?.fragment, ...capabilities.map(({ fragment }) => fragment)]
+  const found = await Promise.all(
+    [...new Set(paths)].map(async path => {
+      if (path === undefined) return []
+      const lines = folder.files.has(path) ? await readImageLines(dir, path) : undefined
+      return lines?.problems ?? [`its lines for the image, ${path}, cannot be read`]
+    }),
+  )
+  return found.flat()
+}
+
+/** Cards that are not offered: of a kind that is not connected here, or with the id of another one. */
+const cardProblems = ({ capabilities = [] }: ExtensionContributions, earlier: readonly LoadedExtension[]): string[] =>
+  capabilities.flatMap(({ id, kind }) => {
+    if (kind === 'host') return [`its connection ${id} is not offered: this sandbox connects no computers`]
+    const other = earlier.find(({ manifest }) => manifest.contributes?.capabilities?.some(card => card.id === id))
+    return other ? [`its connection ${id} is not offered: ${other.id} has one of that id`] : []
+  })
+
+/** Nothing asks extensions for the text of files yet. */
+const documentProblems = ({ documents = [] }: ExtensionContributions): string[] =>
+  documents.map(({ id }) => `its documents ${id} are not shown: this sandbox asks no extension what folders hold`)
 
 const agentProblems = ({ manifest, folder }: Judged): string[] => {
   const { agent } = manifest.contributes ?? {}

@@ -78,7 +78,9 @@ const ranPowers = (contributes: ExtensionContributions, hooks: boolean): Extensi
     ]),
     ...(agent ? [{ key: 'agent', text: 'adds skills, commands and agents to every turn' }] : []),
     ...(agent && hooks ? [{ key: 'agent-hooks', text: 'runs hooks or a tool server in every turn' }] : []),
-    ...(environment ? [{ key: 'environment', text: 'adds lines to the image of the sandbox' }] : []),
+    ...(environment
+      ? [{ key: 'environment', text: 'sets variables of turns, and adds lines to the image of the sandbox' }]
+      : []),
     ...powersFor(capabilities, ({ id, kind, catalog }) => [
       { key: `capability:${kind}:${id}`, text: `offers the connection ${catalog.name} of kind ${kind}` },
     ]),

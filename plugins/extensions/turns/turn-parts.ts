@@ -8,6 +8,7 @@ import type { LoadedExtensions } from '../listing/loaded-extensions.js'
 import { hasBelow } from '../../../sdk/node/transport/code-folder.js'
 import { plainText } from '../../../sdk/node/files/real-folders.js'
 import type { AgentFolder } from '../../capabilities/contract.js'
+import { readImageLines } from './image-lines.js'
 import type { ExtensionTurnCalls, TurnExtensions } from './contract.js'
 
 /** Where programs of a turn see the code of extensions, each in a folder named by its id. */
@@ -76,7 +77,10 @@ export const extensionTurnCalls = (host: Host, all: LoadedExtensions): Handlers<
         if (hasPrograms) turn.path.push(posix.join(at, bin))
         if (at !== each.dir && (hasPrograms || agents.some(({ id }) => id === each.id)))
           turn.files.push({ from: each.dir, to: at })
-        for (const [name, value] of await variablesOf(host, all, each)) turn.variables[name] ??= value
+        const { environment } = each.manifest.contributes ?? {}
+        const lines = environment && (await readImageLines(each.dir, environment.fragment))
+        const own = [...(await variablesOf(host, all, each)), ...Object.entries(lines?.variables ?? {})]
+        for (const [name, value] of own) turn.variables[name] ??= value
       }
       return turn
     },

@@ -3,9 +3,10 @@ import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { wallKind } from '../../../sdk/node/wall/wall.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
-import { inGit, type Support } from '../../support/daemon.js'
+import { daemonWith, inGit, type Support } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { committed } from '../../support/servers/git-server.js'
+import { runTurn } from '../../support/turns.js'
 import { noWall } from '../../support/walls.js'
 import { callTool, TURN } from './servers-support.js'
 import { add, capabilitiesDaemon, inner } from './support.js'
@@ -186,3 +187,67 @@ t.test('a change puts the new commit in force, a name carries it, and removing t
   t.same(await foldersOf(daemon), [])
   t.same(stored(daemon), ['.staging'])
 })
+
+/** An agent program that says which plugins its session was opened with, and what is in the first. */
+const PROGRAM = `
+import { createInterface } from 'node:readline'
+import { readdirSync, readFileSync } from 'node:fs'
+const send = message => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n')
+let opened = {}
+for await (const line of createInterface({ input: process.stdin })) {
+  const { id, method, params } = JSON.parse(line)
+  if (method === 'initialize') send({ id, result: { protocolVersion: 1, agentCapabilities: {} } })
+  else if (method === 'session/new') {
+    opened = params._meta ?? {}
+    send({ id, result: { sessionId: 's-1' } })
+  } else if (method === 'session/prompt') {
+    const plugins = opened.claudeCode?.options.plugins ?? []
+    const [path] = plugins.map(each => each.path)
+    const text = JSON.stringify({ plugins, command: path && readFileSync(path + '/commands/hello.md', 'utf8'),
+      has: path && readdirSync(path).sort() })
+    send({ method: 'session/update', params: { sessionId: 's-1', update:
+      { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } } } })
+    send({ id, result: { stopReason: 'end_turn' } })
+  }
+}
+`
+
+t.test(
+  'agent programs get its folder as a plugin, and turns its skills, as far as the persona names it',
+  { skip },
+  async t => {
+    const daemon = await daemonWith(
+      t,
+      ['agent', 'agents', 'capabilities', 'personas', 'secrets', 'settings', 'skills'],
+      { files: { 'docs/agent.mjs': PROGRAM } },
+    )
+    const { client, workspace } = daemon
+    const { ref } = pluginIn(daemon)
+    await add(daemon, plugin(ref))
+    const command = `${process.execPath} ${join(workspace, 'docs/agent.mjs')}`
+    await add(daemon, { id: 'program', kind: 'agent', config: { command } })
+    const answer = async (id: string, more: object = {}) => {
+      const frames = await runTurn(client, id, 'go', { agent: 'agent/program', ...more })
+      const text = frames.flatMap(frame => (frame.kind === 'delta' ? [frame.text] : [])).join('')
+      return JSON.parse(text || JSON.stringify(frames)) as object
+    }
+    t.match(await answer('one'), {
+      plugins: exactly({ type: 'local', path: '/run/sandbox-plugins/team' }),
+      command: 'Say hello.\n',
+      has: exactly('.gitattributes', 'agents', 'commands', 'hooks', 'server.mjs', 'skills'),
+    })
+    t.match(
+      (await client.call('GET /skills')).filter(({ origin }) => origin === 'plugin'),
+      exactly({ id: 'plugin:team:review', owner: 'team', enabled: true, switchable: false }),
+    )
+    const refused = await refusalOf(() => client.call('POST /skills/remove', { name: 'review' }))
+    t.match(refused, { status: 409, message: /review belongs to the plugin team/ })
+    await client.call('POST /personas', { id: 'bare', capabilities: ['program'] })
+    t.match(await answer('two', { actsAs: 'bare' }), { plugins: exactly() })
+    const skills = async (capabilities?: string[]) =>
+      (await inner(daemon, 'skills.forTurn', { ...(capabilities && { capabilities }) })).skills.map(({ name }) => name)
+    t.same([(await skills()).includes('review'), await skills([])], [true, []])
+    await client.call('DELETE /capabilities/{id}', { id: 'team' })
+    t.match(await answer('three'), { plugins: exactly() })
+  },
+)

@@ -18,7 +18,7 @@ const SWITCH = [
   { value: 'on', label: 'On' },
   { value: 'off', label: 'Off' },
 ]
-/** The field of a connection that names the card of an extension. */
+/** The field of a connection that names its card; of other kinds only those of extensions have one. */
 const NAMED_BY: { readonly [kind: string]: string } = { cli: 'provider', browser: 'platform' }
 
 /** One field of a card. */
@@ -74,7 +74,8 @@ export const ConnectForm = ({ card, close, connection, prefill = {} }: ConnectFo
   const connect = async () => {
     // What the card has no field for stays as it is.
     const config: { [field: string]: string | number | boolean } = { ...connection?.config }
-    if (card.extension !== undefined || card.kind === 'cli') config[NAMED_BY[card.kind] ?? 'card'] = card.id
+    const named = NAMED_BY[card.kind] ?? (card.extension === undefined ? undefined : 'card')
+    if (named !== undefined) config[named] = card.id
     for (const { field, value } of asked()) {
       const { key, secret } = field
       if (value.value !== '') config[key] = key === 'port' ? Number(value.value) : value.value
