@@ -131,6 +131,9 @@ export const buildWeb = async folder => {
       .replace('{{icon}}', `/console/${builtFrom('style/icon.svg')}`)
       .replace('{{style}}', `/console/${builtFrom('style/main.css')}`),
   )
+  // The chat of other sites' pages, which group automations serves.
+  mkdirSync(join(folder, 'widget'))
+  writeFileSync(join(folder, 'widget/widget.js'), await alone('widget/widget.ts'))
   const script = await alone('frame/boot.ts')
   writeFileSync(
     join(folder, 'frame.html'),

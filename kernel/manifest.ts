@@ -51,6 +51,11 @@ export interface OpenAccess extends BodyAccess {
    * origin itself. These headers become input fields.
    */
   anyOrigin?: { headers: Slug[] }
+  /**
+   * Pages of the origins that this call of the group admits may make the call, those of no other one, nor programs
+   * without an origin. It gets the path parameters, `origin` and the call that was asked.
+   */
+  ownOrigins?: { by: string }
 }
 
 /** Who may use a route. */

@@ -19,7 +19,7 @@ const LINES = {
     'kernel/auth': 1501,
     'kernel/config': 205,
     'kernel/extensions': 300,
-    'kernel/http': 1340,
+    'kernel/http': 1400,
     'kernel/http/sockets': 260,
     'kernel/logs': 250,
     'kernel/storage': 465,

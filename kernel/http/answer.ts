@@ -1,6 +1,7 @@
 import type { Context, GivenBytes } from '../../sdk/contract.js'
 import type { Caller, HttpFacts } from '../../sdk/types.js'
 import { isStream } from '../../sdk/wire.js'
+import type { CallAccess } from '../manifest.js'
 import type { KernelServices } from '../services.js'
 import type { OpenStreams } from '../streams/open-streams.js'
 import { PresenceBook } from './presence.js'
@@ -14,15 +15,18 @@ export interface AnswerDeps {
 
 /** Makes the call and sends its result: a value, bytes or a stream. */
 export const sendAnswer =
-  ({ kernel, streams }: AnswerDeps, call: string, etag: boolean): RequestStep =>
+  ({ kernel, streams }: AnswerDeps, call: string, access: CallAccess): RequestStep =>
   async ctx => {
     const { caller, input, leave, reply } = ctx.state
     const context = new HttpContext(ctx)
     const value = await kernel.calls.answer(call, input, context)
     const match = ctx.req.headers['if-none-match']
+    const etag = 'etag' in access && access.etag === true
+    // Strangers share no credential: the group limits their streams.
+    const counted = !('open' in access && access.ownOrigins)
     if (isBytes(value)) return sendBytes(reply, value, match)
     if (!isStream(value)) return sendValue(reply, value, etag, match)
-    const end = streams.enter(caller, context.presence.ended)
+    const end = streams.enter(caller, context.presence.ended, counted)
     leave?.()
     try {
       await sendStream({ ...reply, kernel, signal: context.signal, lastEventId: context.http.lastEventId }, value)

@@ -13,6 +13,7 @@ import { compose } from './compose.js'
 import { checkOrigin } from './cors.js'
 import { answerErrors } from './errors.js'
 import type { Arrival } from './origin.js'
+import { OwnOrigins } from './own-origins.js'
 import { serveInTurn } from './pipelining.js'
 import { servePublicPage, takePath } from './public-page.js'
 import { sendBytes, sendValue } from './reply.js'
@@ -37,12 +38,16 @@ export class App {
   readonly #options: AppOptions
   readonly #routes = new Routes()
   readonly #anyOrigin = new AnyOrigin()
+  readonly #ownOrigins: OwnOrigins
 
   constructor(options: AppOptions) {
     this.#options = options
+    this.#ownOrigins = new OwnOrigins(options.kernel.calls)
     this.#koa.use(answerErrors(options.log))
     this.#koa.use(serveInTurn())
-    this.#koa.use(checkOrigin(options.http, this.#anyOrigin, options.publicHost))
+    this.#koa.use(
+      checkOrigin(options.http, { anyOrigin: this.#anyOrigin, ownOrigins: this.#ownOrigins }, options.publicHost),
+    )
     this.#koa.use(this.#routes.step)
   }
 
@@ -66,6 +71,7 @@ export class App {
       const [method = '', path = ''] = call.split(' ')
       if (access.ticket?.lastsSeconds) deps.auth.ticketsLast(access.ticket.for, access.ticket.lastsSeconds * 1000)
       if ('open' in access && access.anyOrigin) this.#anyOrigin.add(path, access.anyOrigin.headers)
+      if ('open' in access && access.ownOrigins) this.#ownOrigins.add(call, path, access.ownOrigins.by)
       const isPage = 'open' in access && access.publicPage === true
       const steps = [
         contract,
@@ -73,7 +79,7 @@ export class App {
         admitCaller(deps, access),
         ...(access.early ? [] : [this.#gate(name, method === 'GET')]),
         isPage ? takePath : readInput(call, access, deps.uploads),
-        sendAnswer(deps, call, 'etag' in access && access.etag === true),
+        sendAnswer(deps, call, access),
       ]
       if (isPage) this.#routes.publicPage(path, servePublicPage(path, compose(steps)))
       else this.#routes.add(method, path, steps)

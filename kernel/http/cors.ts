@@ -2,6 +2,7 @@ import { refuse } from '../../sdk/refusal.js'
 import type { Deployment } from '../config/deployment.js'
 import type { AnyOrigin } from './any-origin.js'
 import { createArrival } from './origin.js'
+import type { OwnOrigins } from './own-origins.js'
 import type { RequestContext, RequestStep } from './request.js'
 
 const SHARED = {
@@ -16,13 +17,15 @@ const SHARED = {
  */
 export const checkOrigin = (
   http: NonNullable<Deployment['http']>,
-  anyOrigin: AnyOrigin,
+  { anyOrigin, ownOrigins }: { readonly anyOrigin: AnyOrigin; readonly ownOrigins: OwnOrigins },
   publicHost?: string,
 ): RequestStep => {
   const arrive = createArrival(http, publicHost)
   return (ctx, next) => {
     const arrival = (ctx.state.arrival = arrive(ctx.req))
     const own = anyOrigin.linesOf(ctx.req.url)
+    const judged = arrival.ownHost && !arrival.publicHost ? ownOrigins.judge(ctx) : undefined
+    if (judged) return judged.then(() => (ctx.req.method === 'OPTIONS' ? preflight(ctx, true) : next()))
     if (own) ctx.state.reply.lines.setAll(own)
     else if (arrival.origin) ctx.state.reply.lines.setAll(SHARED).set('access-control-allow-origin', arrival.origin)
     if (!arrival.ownHost && ctx.path !== '/health') {

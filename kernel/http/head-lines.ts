@@ -16,7 +16,8 @@ export class Lines {
 
   /** Sets a header, replacing its value. */
   set(name: string, value: string | number): this {
-    const at = this.#lines.indexOf(name)
+    // A value may be the name of another header.
+    const at = this.#lines.findIndex((part, nth) => nth % 2 === 0 && part === name)
     if (at < 0) this.#lines.push(name, String(value))
     else this.#lines[at + 1] = String(value)
     return this

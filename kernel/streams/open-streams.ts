@@ -16,8 +16,9 @@ export class OpenStreams {
    */
   constructor(readonly limit: (id: string) => () => void) {}
 
-  enter(caller: Caller, controller: AbortController): () => void {
-    const release = this.limit(caller.sessionId ?? caller.tokenId ?? caller.actor)
+  /** @param counted False: the group limits the number of these streams itself. */
+  enter(caller: Caller, controller: AbortController, counted = true): () => void {
+    const release = counted ? this.limit(caller.sessionId ?? caller.tokenId ?? caller.actor) : () => {}
     this.#open.set(controller, caller)
     return () => {
       release()

@@ -7,6 +7,9 @@ import { assertTrigger, catalogOf, contributed, triggerProblem } from './listene
 import type { AutomationParts } from './parts.js'
 import { automationRow } from './rows.js'
 import { assertCron, nextTimes, scheduleWords } from './schedule/cron.js'
+import { assertFitForStrangers, isWebchat } from './webchat/strangers.js'
+import { assertChat } from './webchat/trigger-check.js'
+import { widgetScript } from './webchat/widget-script.js'
 
 const OK = { ok: true } as const
 const LISTED_RUNS = 20
@@ -15,8 +18,9 @@ const PREVIEWED = 5
 /** Serves the calls of the group. */
 export const automationCalls = (host: Host, parts: AutomationParts): Handlers<AutomationsCalls> => {
   const { clock, definitions, switches, history, held, fires, releases, scheduler, tokens, webhooks, dispatch } = parts
-  const { persona, guard, changed } = parts
-  const rows = { history, fires, scheduler, tokens, switches, persona }
+  const { persona, guard, changed, sites, budgets, threads, visits } = parts
+  const rows = { host, history, fires, scheduler, tokens, switches, persona }
+  const widget = widgetScript(host.place.root)
   const catalog = async () => catalogOf(await contributed(host))
   const told = (type: string, id: string, context: Context, extra: object = {}) =>
     record(host, { type, audience: 'viewer', outcome: 'ok', automationIds: [id], extra: { ...extra } }, context)
@@ -30,6 +34,8 @@ export const automationCalls = (host: Host, parts: AutomationParts): Handlers<Au
   const address = (id: string, { http }: Context) => `${http?.base ?? ''}/automations/${encodeURIComponent(id)}/fire`
   /** Follows a definition that was written. */
   const follow = async ({ id, trigger }: Automation): Promise<void> => {
+    if (trigger.kind !== 'listener' || !isWebchat({ trigger }))
+      await Promise.all([sites, budgets, threads].map(part => part.forget(id)))
     if (trigger.kind !== 'event') await tokens.forget(id)
     else if (!tokens.of(id)) await tokens.make(id)
     await scheduler.refresh()
@@ -42,11 +48,13 @@ export const automationCalls = (host: Host, parts: AutomationParts): Handlers<Au
       const list = await Promise.all(sorted.map(each => automationRow(rows, each, known, { limit: LISTED_RUNS })))
       return { automations: list, problems: [...(wrong === undefined ? [] : [{ message: wrong }]), ...problems] }
     },
-    'GET /automations/{id}': async ({ id, limit = 50, before }) =>
-      automationRow(rows, await definitions.get(id), await catalog(), {
-        limit,
-        ...(before !== undefined && { before }),
-      }),
+    'GET /automations/{id}': async ({ id, limit = 50, before }) => {
+      const found = await definitions.get(id)
+      const { trigger } = found.automation
+      const row = await automationRow(rows, found, await catalog(), { limit, ...(before !== undefined && { before }) })
+      const isChat = trigger.kind === 'listener' && isWebchat(found.automation)
+      return { ...row, ...(isChat && { installs: sites.of(id, trigger.allowedOrigins) }) }
+    },
     'POST /automations': async (automation, context) => {
       const { id, trigger, enabled, agent, harness, model, account } = automation
       if (ROUTE_WORDS.has(id))
@@ -54,6 +62,8 @@ export const automationCalls = (host: Host, parts: AutomationParts): Handlers<Au
           errors: [{ path: 'id', expected: 'another id' }],
         })
       assertTrigger(trigger, await catalog())
+      assertChat(automation)
+      await assertFitForStrangers(host, automation)
       const choice = { ...(agent !== undefined && { agent }), ...(account !== undefined && { account }) }
       await host.call('agent.assertChoice', {
         ...choice,
@@ -99,7 +109,7 @@ export const automationCalls = (host: Host, parts: AutomationParts): Handlers<Au
       await definitions.remove(id)
       await fires.dropQueued(id)
       await held.removeOf(id)
-      await Promise.all([tokens.forget(id), switches.forget(id), scheduler.forget(id), dispatch.forget(id)])
+      await Promise.all([tokens, switches, scheduler, dispatch, sites, budgets, threads].map(part => part.forget(id)))
       await history.forget(id)
       host.emit('automations.changed', { id })
       await told('automation.removed', id, context)
@@ -151,6 +161,12 @@ export const automationCalls = (host: Host, parts: AutomationParts): Handlers<Au
       await releases.reject(id, caller.actor, reason)
       return OK
     },
+    'GET /webchat/widget.js': widget,
+    'GET /webchat/{id}/config': ({ id }, context) => visits.config(id, context),
+    'GET /webchat/{id}/challenge': ({ id, conversation }, context) => visits.challenge(id, conversation, context),
+    'POST /webchat/{id}/message': (message, context) => visits.message(message, context),
+    'GET /webchat/{id}/stream': (reading, context) => visits.stream(reading, context),
+    'automations.chatOrigin': async ({ id, origin, asked }) => ({ verdict: await visits.origin(id, origin, asked) }),
     'automations.held': () => ({ held: held.all.map(withoutPayload) }),
     'automations.dispatch': async message => ({ matched: await dispatch.dispatch(message) }),
     'automations.dispatchStream': (message, { signal }) => dispatch.stream(message, signal),

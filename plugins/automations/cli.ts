@@ -4,7 +4,15 @@ import type { AutomationsCalls } from './contract.js'
 /** The verbs of the group. */
 export const cli: CliTable<AutomationsCalls> = {
   bare: 'list',
-  hidden: ['POST /automations/{id}/fire'],
+  // Browsers of visitors make these calls, and other programs.
+  hidden: [
+    'POST /automations/{id}/fire',
+    'GET /webchat/widget.js',
+    'GET /webchat/{id}/config',
+    'GET /webchat/{id}/challenge',
+    'POST /webchat/{id}/message',
+    'GET /webchat/{id}/stream',
+  ],
   verbs: {
     list: {
       call: 'GET /automations',
@@ -42,6 +50,16 @@ export const cli: CliTable<AutomationsCalls> = {
             took: 'durationMs',
             cost: 'costUsd',
             conversation: 'conversationId',
+          },
+        },
+        'sites that loaded the chat': {
+          rows: 'installs',
+          columns: {
+            site: 'origin',
+            'on the list': 'allowed',
+            loaded: 'loads',
+            refused: 'refused',
+            'last seen': 'lastSeenAt',
           },
         },
       },

@@ -4,10 +4,12 @@ import type { DispatchFrame, ListenerMessage, ListeningAutomation } from '../../
 import type { Count, Millis, Ok, Positive, Text } from '../../sdk/types.js'
 import type { ConversationId, Harness, RunId } from '../agent/contract.js'
 import type { AutomationRun, Fired, HeldCalls } from './fires/contract.js'
+import type { ChatSite, PageOrigin, WebchatCalls, WebchatConfig } from './webchat/contract.js'
 import type { WebhookCalls } from './webhooks/contract.js'
 
 export type { DispatchFrame, ListenerMessage } from '../../sdk/node/extension/protocol.js'
 export type * from './fires/contract.js'
+export type * from './webchat/contract.js'
 export type * from './webhooks/contract.js'
 
 /** The id of an automation; `catalog`, `pending`, `preview` and `turn` are words of routes. */
@@ -43,6 +45,8 @@ export interface ListenerTrigger {
   /** Only messages that mention the sandbox, or only those that do not. */
   mentioned?: boolean
   branch?: Filter
+  /** Of `webchat` alone: the sites whose pages may show the chat; none: nobody may. */
+  allowedOrigins?: PageOrigin[] & tags.MaxItems<50>
 }
 /** An event of the workspace. */
 export type WorkspaceEventName = 'turn.settled' | 'agent.landed' | 'deps.broken' | 'deps.fixed'
@@ -61,6 +65,8 @@ export interface AutomationDraft {
   /** A shell command in the workspace: exit code 0 lets it fire. The payload is in `AUTOMATION_PAYLOAD`; 60 s. */
   guard?: string & tags.MinLength<1> & tags.MaxLength<4000>
   prompt: string & tags.MinLength<1> & tags.MaxLength<20000>
+  /** With a listener to `webchat`: the chat of web pages. */
+  webchat?: WebchatConfig
   /** Narrows what the persona allows. */
   allowedTools?: (Text & tags.MaxLength<120>)[] & tags.MaxItems<100>
   /** The provider; left out: that of a new conversation. */
@@ -68,7 +74,7 @@ export interface AutomationDraft {
   account?: string & tags.MinLength<1> & tags.MaxLength<320>
   harness?: Harness
   model?: string & tags.MinLength<1> & tags.MaxLength<200>
-  /** The persona that its turns wear. */
+  /** The persona that its turns wear; `front-desk` unless set for those that answer visitors. */
   actsAs?: string & tags.MaxLength<60> & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]*$'>
   /** Every fire waits for a person. */
   requireApproval?: boolean
@@ -110,6 +116,11 @@ export interface AutomationRow extends Automation {
   disabledBy?: string
   /** Why it cannot fire now. */
   problem?: string
+}
+/** An automation with its longer history. */
+export interface AutomationDetail extends AutomationRow {
+  /** Of a chat of web pages: the sites that loaded it or were refused it, newest first. */
+  installs?: ChatSite[]
 }
 /** An entry of the file that is no automation. */
 export interface AutomationProblem {
@@ -196,7 +207,7 @@ export interface AutomationPreview {
   problem?: string
 }
 /** Work that starts by itself. */
-export interface AutomationsCalls extends HeldCalls, WebhookCalls {
+export interface AutomationsCalls extends HeldCalls, WebhookCalls, WebchatCalls {
   /**
    * List all automations by id, with their recent runs and next fire.
    *
@@ -215,7 +226,7 @@ export interface AutomationsCalls extends HeldCalls, WebhookCalls {
     id: Text
     limit?: number & tags.Type<'uint32'> & tags.Minimum<1> & tags.Maximum<200>
     before?: Millis
-  }): AutomationRow
+  }): AutomationDetail
 
   /**
    * Write one automation whole: creates it, or edits the one of this id and keeps its history and token.
@@ -225,7 +236,8 @@ export interface AutomationsCalls extends HeldCalls, WebhookCalls {
    *
    * - 413: the file of automations would become too large, or the disk is full
    * - 422: cron expression or time zone cannot be read, a provider or kind of message that no source has, an unknown
-   *   agent provider, model or account, a reserved id, or the file cannot be read
+   *   agent provider, model or account, a reserved id, a chat for strangers with tools that change something, or the
+   *   file cannot be read
    * - 424: the file of automations could not be written; the message says why
    */
   'POST /automations'(input: Automation): Ok

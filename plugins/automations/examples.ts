@@ -39,6 +39,8 @@ const TOKEN = {
   createdAt: 1795384993759,
 }
 
+const THREAD = 'q0wX7f3d9hYk2LmN'
+
 /** One use of each call. */
 export const examples = (): Examples<AutomationsCalls> => ({
   'GET /automations': { output: { automations: [ROW], problems: [] } },
@@ -77,4 +79,38 @@ export const examples = (): Examples<AutomationsCalls> => ({
     output: { ok: true, conversationId: 'a-deploy-mx3k2c00', run: RUN },
   },
   'POST /automations/pending/{id}/reject': { input: { id: HELD.id, reason: 'not today' }, output: { ok: true } },
+  'GET /webchat/widget.js': { output: '(() => {})()\n' },
+  'GET /webchat/{id}/config': {
+    input: { id: 'support' },
+    output: {
+      automationId: 'support',
+      title: 'Ask us',
+      greeting: 'What can we help with?',
+      accent: '#2563eb',
+      position: 'bottom-right',
+      access: 'public',
+      requireName: false,
+      antiBot: 'pow',
+      maxLength: 8000,
+    },
+  },
+  'GET /webchat/{id}/challenge': {
+    input: { id: 'support', conversation: THREAD },
+    output: {
+      salt: '1795384993759.16-r4nd0mr4nd0mr4nd0mr4.c2lnbmVkLCBhbiBleGFtcGxlLCBub3QgYSBwdXp6bGUgYXQ',
+      difficulty: 16,
+      expiresAt: 1795385893759,
+    },
+  },
+  'POST /webchat/{id}/message': {
+    input: { id: 'support', conversationId: THREAD, messageId: 'm-1', content: 'Do you ship to Norway?' },
+    output: { message: { kind: 'delta', seq: 1, text: 'Yes, ' }, done: { seq: 2 } },
+  },
+  'GET /webchat/{id}/stream': {
+    input: { id: 'support', conversation: THREAD, visitor: TOKEN.token, after: 1 },
+    output: {
+      message: { kind: 'message', seq: 2, from: 'agent', text: 'Yes, we do.', at: 1795384993759 },
+      done: { seq: 2 },
+    },
+  },
 })

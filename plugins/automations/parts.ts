@@ -21,6 +21,13 @@ import { agentTurns } from './fires/turns.js'
 import { Dispatch } from './listeners/dispatch.js'
 import { systemClock, type FireClock } from './schedule/clock.js'
 import { Scheduler } from './schedule/scheduler.js'
+import { VisitAnswers } from './webchat/answers.js'
+import { VisitorBudgets } from './webchat/budgets.js'
+import { Challenges } from './webchat/challenges.js'
+import { ChatSites } from './webchat/sites.js'
+import { strangerProblem } from './webchat/strangers.js'
+import { VisitorThreads } from './webchat/threads.js'
+import { Visits } from './webchat/visits.js'
 import { Webhooks } from './webhooks/webhooks.js'
 import { WorkspaceEvents } from './workspace-events.js'
 
@@ -41,6 +48,10 @@ export interface AutomationParts {
   readonly tokens: OwnTokens
   readonly webhooks: Webhooks
   readonly dispatch: Dispatch
+  readonly sites: ChatSites
+  readonly budgets: VisitorBudgets
+  readonly threads: VisitorThreads
+  readonly visits: Visits
   readonly events: WorkspaceEvents
   /** Whether there is a persona; without the group there is none to miss. */
   readonly persona: (id: string) => Promise<boolean>
@@ -106,12 +117,19 @@ export const automationParts = (host: Host, clock: FireClock = systemClock): Aut
       if (once !== undefined && !answers.of(once)) await answers.keep(once, { ok: true, conversationId, run })
     },
     replied: (fire, end) => dispatch.replied(fire, end),
+    rejected: async ({ wake, order }) => {
+      if (order.visit) await visitAnswers.rejected(wake.automationId, order.visit)
+    },
   })
   const checks = fireChecks({
     ...{ now: clock.now, persona, guard },
+    stranger: automation => strangerProblem(host, automation),
     admission: async () => (await settings())?.admission ?? ALL_ADMITTED,
   })
-  const fires: Fires = new Fires({ clock, store, log, turns, checks, recorder, held, definition, changed, signal })
+  const fires: Fires = new Fires({
+    ...{ clock, store, log, turns, checks, recorder, held, definition, changed, signal },
+    follow: live => visitAnswers.follow(live),
+  })
   const releases: Releases = new Releases({ held, fires, recorder, turns, definition })
   const scheduler: Scheduler = new Scheduler({
     ...{ clock, store, log, changed },
@@ -123,15 +141,25 @@ export const automationParts = (host: Host, clock: FireClock = systemClock): Aut
     },
   })
   const dispatch: Dispatch = new Dispatch({ host, store, definitions: () => definitions.read(), fires, held, answers })
+  const now = clock.now
+  const sites = new ChatSites({ store, now, seen: changed })
+  const budgets = new VisitorBudgets(store, now)
+  const threads = new VisitorThreads({ now, store, journal: host.journal })
+  const visitAnswers: VisitAnswers = new VisitAnswers({ host, now, definition, threads, fires, held })
+  const visits = new Visits({
+    ...{ host, now, definition, fires, threads, sites, budgets, answers: visitAnswers },
+    challenges: new Challenges(now),
+  })
   const webhooks = new Webhooks({ now: clock.now, tokens, answers, fires, held, definition })
   const events = new WorkspaceEvents({ host, definitions: () => definitions.read(), fires })
   return {
     ...{ clock, definitions, switches, history, held, fires, releases, scheduler, tokens, webhooks, dispatch, events },
+    ...{ sites, budgets, threads, visits },
     ...{ persona, guard, changed },
     load: async () => {
       const documents = await store.all<unknown>()
       await history.load()
-      for (const part of [switches, tokens, answers, dispatch]) part.load(documents)
+      for (const part of [switches, tokens, answers, dispatch, sites, budgets, threads]) part.load(documents)
       const stored = documents.flatMap(([key, value]) => (key.startsWith(FIRE_KEY) ? [value as Fire] : []))
       await held.load(documents, stored)
       const times = Map.groupBy(

@@ -4,13 +4,14 @@ import { automations, type AutomationsCalls } from './contract.js'
 import { AUTOMATIONS_FILE } from './definitions/definitions.js'
 import { examples } from './examples.js'
 import { automationParts } from './parts.js'
+import { isWebchat, wornBy } from './webchat/strangers.js'
 
 export const contract: Contract<AutomationsCalls> = { ...automations, examples }
 
 /** Serves work that starts by itself. */
 export const activate = async (host: Host): Promise<void> => {
   const parts = automationParts(host)
-  const { definitions, fires, held, scheduler, releases, events } = parts
+  const { definitions, fires, held, scheduler, releases, events, visits, sites } = parts
   const failed = (what: string) => (error: unknown) =>
     void (host.signal.aborted || host.log.error(`${what} failed`, { error: String(error) }))
   // Before the turns of the last run end.
@@ -25,6 +26,8 @@ export const activate = async (host: Host): Promise<void> => {
   host.on('daemon.ready', () => {
     const begin = async () => {
       for (const fire of left) await fires.recover(fire)
+      await visits.closeOld()
+      await visits.recover()
       events.start()
       held.start()
       await scheduler.start()
@@ -34,6 +37,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.stopping(async () => {
     scheduler.end()
     held.end()
+    await sites.flush()
   })
 
   host.contribute('system.manifestProblems', async () => {
@@ -54,9 +58,12 @@ export const activate = async (host: Host): Promise<void> => {
     ]
   })
   host.contribute('personas.pointers', async () =>
-    [...(await definitions.read()).all.values()].flatMap(({ automation: { id, actsAs } }) =>
-      actsAs === undefined ? [] : [{ kind: 'automation' as const, id, label: id, persona: actsAs }],
-    ),
+    [...(await definitions.read()).all.values()].flatMap(({ automation }) => {
+      const { id } = automation
+      const persona = wornBy(automation)
+      const kind = isWebchat(automation) ? ('webchat' as const) : ('automation' as const)
+      return persona === undefined ? [] : [{ kind, id, label: id, persona }]
+    }),
   )
 
   await host.serve(automations, automationCalls(host, parts))

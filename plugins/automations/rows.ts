@@ -1,3 +1,4 @@
+import type { Host } from '../../sdk/index.js'
 import type { OwnTokens } from '../../sdk/node/access/own-tokens.js'
 import type { AutomationCatalog, AutomationRow } from './contract.js'
 import type { Definition } from './definitions/definitions.js'
@@ -6,9 +7,11 @@ import type { Fires } from './fires/fires.js'
 import type { RunHistory } from './fires/run-history.js'
 import { triggerProblem } from './listeners/sources.js'
 import type { Scheduler } from './schedule/scheduler.js'
+import { isBare, strangerProblem } from './webchat/strangers.js'
 
 /** Where the facts of a row come from. */
 export interface RowDeps {
+  readonly host: Pick<Host, 'call' | 'serves'>
   readonly history: RunHistory
   readonly fires: Fires
   readonly scheduler: Scheduler
@@ -28,7 +31,7 @@ const UNACCEPTED =
 
 /** An automation as it stands. */
 export const automationRow = async (
-  { history, fires, scheduler, tokens, switches, persona }: RowDeps,
+  { host, history, fires, scheduler, tokens, switches, persona }: RowDeps,
   { automation, accepted }: Definition,
   catalog: Pick<AutomationCatalog, 'sources'>,
   { limit, before }: RowRuns,
@@ -39,8 +42,11 @@ export const automationRow = async (
   const queued = fires.queued(id)
   const [token, lastError, missed] = [tokens.of(id), history.lastError(id), scheduler.missed(id)]
   const next = accepted && enabled && trigger.kind === 'schedule' ? scheduler.next(id, trigger) : undefined
-  const gone = actsAs !== undefined && !(await persona(actsAs)) ? `actsAs: the persona ${actsAs} is gone` : undefined
-  const problem = accepted ? (triggerProblem(trigger, catalog) ?? gone) : UNACCEPTED
+  const isGone = actsAs !== undefined && !isBare(automation) && !(await persona(actsAs))
+  const gone = isGone ? `actsAs: the persona ${actsAs} is gone` : undefined
+  const problem = accepted
+    ? (triggerProblem(trigger, catalog) ?? gone ?? (await strangerProblem(host, automation)))
+    : UNACCEPTED
   return {
     ...automation,
     runs: history.of(id, limit, before),

@@ -66,7 +66,12 @@ export const cli: CliTable<Api> = {
     },
     login: {
       call: 'POST /capabilities/{id}/login',
-      columns: { 'open this page': 'url', handshake: 'handshake', until: 'expiresAt' },
+      columns: {
+        'open this page': { field: 'url', optional: true },
+        'sign in in the browser': { field: 'session', optional: true },
+        handshake: { field: 'handshake', optional: true },
+        until: { field: 'expiresAt', optional: true },
+      },
     },
     'finish-login': {
       call: 'POST /capabilities/{id}/login/finish',

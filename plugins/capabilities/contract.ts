@@ -129,6 +129,14 @@ export interface AgentFolder {
   /** The path at which programs of a turn see it. */
   seen: string
 }
+/** What agents read about a connection. */
+export interface ConnectionSkill {
+  /** The connection. */
+  id: string
+  name: string
+  /** A whole `SKILL.md`. */
+  text: string
+}
 /** What the programs of a turn get of the connections; the variables have secret values: never shown, never stored. */
 export interface TurnVariables {
   variables: { [name: string]: string }
@@ -175,6 +183,12 @@ export interface CapabilityServices {
    * of plugins.
    */
   'env.variables'(input: { conversationId: string; capabilities?: string[] }): TurnVariables
+  /** Gives the browser's profile of an account that a turn may use. 404: it has none. */
+  'capabilities.profile'(input: { id: string; capabilities?: string[] }): { profile: string; label: string }
+  /** Gives a one-time code to fill into a form, for a turn that may use the connection. */
+  'capabilities.code'(input: { id: string; capabilities?: string[] }): { code: string }
+  /** Lists what agents read about the connections that a turn may use; left out: all. */
+  'capabilities.skills'(input: { capabilities?: string[] }): { skills: ConnectionSkill[] }
   /** Lists the folders of the connected plugins, by the connections that a turn may use; left out: all. */
   'capabilities.agentFolders'(input: { capabilities?: string[] }): { folders: AgentFolder[] }
 }

@@ -10,13 +10,15 @@ import { examples } from './examples.js'
 import { Kinds } from './kinds/kinds.js'
 import { loginCalls } from './login/calls.js'
 import { SignInTokens } from './login/tokens.js'
-import { oneTimeCodeCalls } from './otp/calls.js'
+import { oneTimeCodes } from './otp/calls.js'
 import { Capabilities } from './records/capabilities.js'
 import { CAPABILITIES_FILE } from './records/capability-file.js'
 import type { KindHandler, OpenEntry } from './records/kinds.js'
 import { Vault } from './records/vault.js'
 import { Recommendations } from './recommendations/recommendations.js'
 import { servers } from './servers/calls.js'
+import { Sites } from './sites/site-kind.js'
+import { skillOf } from './sites/skills.js'
 import { SshDoors } from './ssh/doors.js'
 import { sweepAttempts } from './ssh/handshake.js'
 import { sshKind } from './ssh/ssh-kind.js'
@@ -43,6 +45,14 @@ export const activate = async (host: Host): Promise<void> => {
     changed: (id, status) => capabilities.changed(id, status),
     plugins: () => plugins,
   })
+  const sites: Sites = new Sites(host, {
+    cards,
+    entries: () => capabilities.entries,
+    status: id => capabilities.status(id),
+  })
+  host.on('browser.ended', ({ name }) => {
+    void sites.ended(name).catch(error => host.log.warn('noting the end of a sign-in failed', { error: String(error) }))
+  })
   const plugins: AgentPlugins = new AgentPlugins(host, {
     entries: () => capabilities.entries,
     sessions: mcp.sessions,
@@ -53,7 +63,7 @@ export const activate = async (host: Host): Promise<void> => {
   const own: KindHandler[] = [
     cardedKind(agentKind(host.place), cards, AGENT_FIELDS),
     cardedKind(mcp.kind, cards, MCP_FIELDS),
-    ...[cliKind(cards), sshKind(host, doors), plugins],
+    ...[cliKind(cards), sshKind(host, doors), plugins, ...sites.kinds],
   ]
   const kinds = new Kinds(host, own)
   const capabilities: Capabilities = new Capabilities(host, kinds, cards)
@@ -61,6 +71,7 @@ export const activate = async (host: Host): Promise<void> => {
     entries: () => capabilities.entries,
     vault: () => capabilities.vault,
     tokens,
+    sites: () => sites,
     status: async id => {
       const status = await capabilities.status(id)
       await mcp.kind.signedIn(id)
@@ -88,10 +99,11 @@ export const activate = async (host: Host): Promise<void> => {
     },
   ])
 
+  const codes = oneTimeCodes(host, { entries: () => capabilities.entries, vault: capabilities.vault })
   await host.serve(calls, {
     ...mcp.calls,
     ...logins,
-    ...oneTimeCodeCalls(host, { entries: () => capabilities.entries, vault: capabilities.vault }),
+    ...codes.calls,
     'GET /capabilities': async () => ({
       capabilities: await capabilities.list(),
       recommendations: await recommendations.list(),
@@ -138,6 +150,16 @@ export const activate = async (host: Host): Promise<void> => {
         ...(files.length + shown.length > 0 && { files: [...files, ...shown] }),
         ...(agents.length > 0 && { agents }),
       }
+    },
+    'capabilities.profile': ({ id, capabilities: allowed }) => sites.profileFor(id, allowed),
+    'capabilities.code': async ({ id, capabilities: allowed }) => {
+      if (allowed && !allowed.includes(id)) refuse('not-found', `this turn has no connection ${JSON.stringify(id)}`)
+      return { code: (await codes.of(id)).code }
+    },
+    'capabilities.skills': async ({ capabilities: allowed }) => {
+      const all = (await capabilities.entries.all()).filter(({ id }) => allowed?.includes(id) ?? true)
+      const accepted = await Promise.all(all.map(entry => capabilities.entries.isAccepted(entry)))
+      return { skills: all.flatMap((entry, at) => (accepted[at] ? (skillOf(entry, cards, sites) ?? []) : [])) }
     },
     'capabilities.agentFolders': async ({ capabilities: wanted }) => ({ folders: await plugins.folders(wanted) }),
   })

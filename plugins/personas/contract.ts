@@ -145,6 +145,7 @@ export interface PersonaAccount {
 /** A tool that a turn does not get, and the field of the card that removes it. */
 export interface WithheldTool {
   tool: string
+  /** The field of the card that takes it, or `unattended`. */
   by: string
 }
 /** A skill that is offered to a turn. */
@@ -318,14 +319,15 @@ export interface PersonasCalls {
   /**
    * Read the effects of the card on a turn that would start now, and all uses of the card.
    *
-   * No model is called. Parts that the caller does not reach are left out.
+   * No model is called. Parts that the caller does not reach are left out. `unattended` asks for a turn that nobody
+   * watches: it has no tool that puts up a card.
    *
    * - 404: no persona with that id
    */
   'GET /personas/{id}/resolved'(input: { id: EntryId; unattended?: boolean }): ResolvedPersona
 
   /** Returns the effects of a card on a turn. */
-  'personas.forTurn'(input: { actsAs: string; unattended?: boolean }): TurnPersona
+  'personas.forTurn'(input: { actsAs: string }): TurnPersona
   /** Returns the skills of one card, or of all. */
   'personas.kitSkills'(input: { persona?: string }): { skills: KitSkillFolder[] }
   /** Lists which cards name which connections. */

@@ -2,7 +2,7 @@ import { refuse, type Caller, type Context, type Host } from '../../sdk/index.js
 import type { AccessView } from '../../sdk/node/access/access-view.js'
 import { accessViewFor, reachFor } from '../../sdk/node/access/asked-reach.js'
 import { accessToConversation } from '../../sdk/node/access/conversation-reach.js'
-import { POWERED_TOOLS, withheldBy } from '../../sdk/node/access/powers.js'
+import { ASKING_TOOLS, POWERED_TOOLS, withheldBy } from '../../sdk/node/access/powers.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { CardFile } from './card-file.js'
 import { assertNarrow, storedCard } from './card-paths.js'
@@ -139,7 +139,7 @@ export class Personas {
     }
   }
 
-  async resolved(id: string, caller: Caller): Promise<ResolvedPersona> {
+  async resolved(id: string, unattended: boolean, caller: Caller): Promise<ResolvedPersona> {
     const host = this.#host
     const card = await this.visible(id, caller)
     const turn = await this.forTurn(id)
@@ -157,7 +157,7 @@ export class Personas {
     const shown = (ids: readonly string[]) => (isToken ? ids.filter(each => named.has(each)) : [...ids])
     const { connectors, devices, mcp, extensions, ...switches } = turn.powers
     const withheld = POWERED_TOOLS.flatMap(tool => {
-      const by = withheldBy(turn.powers, tool)
+      const by = withheldBy(turn.powers, tool) ?? (unattended && ASKING_TOOLS.has(tool) ? 'unattended' : undefined)
       return by === undefined ? [] : [{ tool, by }]
     })
     const tools = POWERED_TOOLS.filter(tool => !withheld.some(each => each.tool === tool))

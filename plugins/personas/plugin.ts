@@ -61,7 +61,7 @@ export const activate = async (host: Host): Promise<void> => {
       await Promise.all([all.published('personas', id), all.published('skills', id)])
       return ok
     },
-    'GET /personas/{id}/resolved': ({ id }, { caller }) => all.resolved(id, caller),
+    'GET /personas/{id}/resolved': ({ id, unattended = false }, { caller }) => all.resolved(id, unattended, caller),
     'personas.forTurn': ({ actsAs }) => all.forTurn(actsAs),
     'personas.kitSkills': async ({ persona }) => ({ skills: await all.kitSkills(persona) }),
     'personas.naming': async () => ({ personas: await all.naming() }),

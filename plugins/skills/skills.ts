@@ -4,7 +4,7 @@ import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { segmentsOf } from '../../sdk/node/files/paths.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { KitSkillFolder } from '../personas/contract.js'
-import type { AgentFolder } from '../capabilities/contract.js'
+import type { AgentFolder, ConnectionSkill } from '../capabilities/contract.js'
 import { BUILTIN } from './builtin.js'
 import type {
   ImportedSkills,
@@ -44,11 +44,12 @@ export class Skills {
   }
 
   async list(context: Context): Promise<SkillSummary[]> {
-    const [own, loaded, kits, broughtNow, seen] = await Promise.all([
+    const [own, loaded, kits, broughtNow, connected, seen] = await Promise.all([
       this.#own.all(),
       this.#loaded.packs.all(),
       this.#kits(context),
       this.#brought({}),
+      this.#ofConnections({}),
       accessViewFor(this.#host, context.caller),
     ])
     const isOn = (name: string): boolean => loaded.has(name)
@@ -69,6 +70,10 @@ export class Skills {
       ...summaryOf(name, text, (await packs.files(name)).length),
       ...{ id, origin, owner, ...fixed, enabled: !isShadowed && !isOn(name) },
     }))
+    const ofConnections = connected.map(({ id, name, text }) => ({
+      ...summaryOf(name, text, 0),
+      ...{ id: `capability:${id}:${name}`, origin: 'capability' as const, owner: id, ...fixed, enabled: true },
+    }))
     const loose = [...loaded].filter(([name]) => !own.has(name) && !Object.hasOwn(BUILTIN, name))
     const dropped = loose.map(async ([name, text]) =>
       (await seen.sees(this.#loaded.packs.folder(name)))
@@ -85,6 +90,7 @@ export class Skills {
       ...builtin.sort(byName),
       ...worn.sort(byName),
       ...(await Promise.all(brought)).sort(byName),
+      ...ofConnections.sort(byName),
       ...(await Promise.all(dropped)).flat(),
     ]
   }
@@ -96,6 +102,10 @@ export class Skills {
     if (origin === 'persona') {
       const kit = (await this.#kits(context)).find(each => `persona:${each.persona}:${each.name}` === id)
       return { id, name, description, body: kit?.body ?? '', files: [] }
+    }
+    if (origin === 'capability') {
+      const connected = (await this.#ofConnections({})).find(each => `capability:${each.id}:${each.name}` === id)
+      return { id, name, description, body: parseSkill(connected?.text ?? '').body, files: [] }
     }
     if (origin === 'extension' || origin === 'plugin') {
       const brought = (await this.#brought({})).find(each => each.id === id) ?? noSkill(id)
@@ -143,6 +153,8 @@ export class Skills {
         const brought = (await this.#brought({})).find(each => each.name === name)
         if (brought?.origin === 'extension')
           refuse('conflict', `${name} belongs to the extension ${brought.owner}: switch that off, or remove it`)
+        const connected = (await this.#ofConnections({})).find(each => each.name === name)
+        if (connected) refuse('conflict', `${name} belongs to the connection ${connected.id}: disconnect that`)
         if (brought) refuse('conflict', `${name} belongs to the plugin ${brought.owner}: disconnect that`)
         noSkill(name)
       }
@@ -244,10 +256,11 @@ export class Skills {
    * extensions and plugins.
    */
   async forTurn({ persona, folders, ...allowed }: SkillsAsked): Promise<TurnSkill[]> {
-    const [own, loaded, brought] = await Promise.all([
+    const [own, loaded, brought, connected] = await Promise.all([
       this.#own.all(),
       this.#loaded.packs.all(),
       this.#brought(allowed),
+      this.#ofConnections(allowed),
     ])
     const kit = (persona === undefined ? [] : await this.#kitsOf(persona)).map(({ name, description }) => ({
       ...{ name, description, origin: 'persona' as const },
@@ -260,12 +273,18 @@ export class Skills {
       const folder = this.#loaded.packs.folder(name)
       return leads(folders, folder) ? [{ ...described(name, text), origin: 'dropped', folder }] : []
     })
+    const ofConnections = connected.map(({ name, text }) => ({
+      ...described(name, text),
+      origin: 'capability' as const,
+    }))
     const broughtNow = brought.map(({ name, text, folder, origin }) => ({
       ...described(name, text),
       ...{ origin, folder },
     }))
     return [
-      ...new Map([...broughtNow.toReversed(), ...loadedNow, ...kit].map(skill => [skill.name, skill])).values(),
+      ...new Map<string, TurnSkill>(
+        [...ofConnections, ...broughtNow.toReversed(), ...loadedNow, ...kit].map(skill => [skill.name, skill]),
+      ).values(),
     ].sort(byName)
   }
 
@@ -276,6 +295,10 @@ export class Skills {
   }> {
     const found = (await this.forTurn(asked)).find(each => each.name === name)
     if (!found) return refuse('not-found', `this turn has no skill ${JSON.stringify(name.slice(0, 80))}`)
+    if (found.origin === 'capability') {
+      const connected = (await this.#ofConnections(asked)).find(each => each.name === name)
+      return { text: parseSkill(connected?.text ?? '').body, files: [] }
+    }
     const packs = await this.#packsOf(found, asked)
     if (file !== undefined && file !== SKILL_FILE) {
       const bytes = await packs?.file(name, segmentsOf(file), MOST_TURN_FILE)
@@ -346,6 +369,12 @@ export class Skills {
       ...(await Promise.all(extended.map(folder => skillsIn(folder, 'extension')))),
     ].flat()
     return all.map((skill, at) => ({ ...skill, isShadowed: all.findIndex(({ name }) => name === skill.name) < at }))
+  }
+
+  /** What connections say of themselves. */
+  async #ofConnections({ capabilities }: Allowed): Promise<ConnectionSkill[]> {
+    if (!(await this.#host.serves('capabilities.skills'))) return []
+    return (await this.#host.call('capabilities.skills', { ...(capabilities && { capabilities }) })).skills
   }
 
   async #ofPlugins({ capabilities }: Allowed): Promise<readonly AgentFolder[]> {

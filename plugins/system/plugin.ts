@@ -2,6 +2,7 @@ import type { Contract, Host } from '../../sdk/index.js'
 import { accessCalls } from './access/calls.js'
 import { browserCalls } from './browsers/calls.js'
 import { chromiumProgram } from './browsers/chromium.js'
+import { certificateProgram } from './browsers/trusted-authorities.js'
 import { bundleCalls } from './bundles/calls.js'
 import { system, type System } from './contract.js'
 import { examples } from './examples.js'
@@ -16,7 +17,11 @@ export const contract: Contract<System> = { ...system, examples }
 
 /** Serves what the sandbox is, who may reach it, and everything that belongs to no other group. */
 export const activate = async (host: Host): Promise<void> => {
-  host.contribute('system.programs', async () => [...(await terminalPrograms()), await chromiumProgram()])
+  host.contribute('system.programs', async () => [
+    ...(await terminalPrograms()),
+    await chromiumProgram(),
+    ...(await certificateProgram()),
+  ])
   const bundles = await bundleCalls(host)
   await host.serve(system, {
     ...infoCalls(host),

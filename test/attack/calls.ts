@@ -67,8 +67,9 @@ export const isForExtensions = ({ access }: Routed): boolean => 'only' in access
 export const takesAnyBody = ({ access }: Routed): boolean =>
   access.forms?.some(form => form === 'raw' || form === 'binary') === true
 
-/** Whether pages of every origin may make a call, which judges them itself. */
-export const takesAnyOrigin = ({ access }: Routed): boolean => 'open' in access && access.anyOrigin !== undefined
+/** Whether a call judges the origins of pages itself, not by the list of the sandbox. */
+export const judgesOrigins = ({ access }: Routed): boolean =>
+  'open' in access && (access.anyOrigin !== undefined || access.ownOrigins !== undefined)
 
 /** A daemon that records which routed calls were reached, without executing them. */
 export interface Guarded extends Support {

@@ -16,6 +16,8 @@ const FILES = [
   'work/left-in-copies.test.js',
   'work/every-yes.test.js',
   'attempts/gates.test.js',
+  'attempts/rule-gates.test.js',
+  'work/landing-names.test.js',
 ]
 const isSuperuser = process.getuid?.() === 0
 

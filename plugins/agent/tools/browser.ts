@@ -48,13 +48,15 @@ export const browse = tool('Browser', {
     if (action === 'open' && page !== undefined) misfit('page', 'none with open', page)
     if (url !== undefined) pageAddress(url)
   },
-  describe: ({ action, url, ref, key, text, page }) => {
+  describe: ({ action, url, ref, key, text, page, account }) => {
     const about = url ?? ref ?? key ?? (action === 'wait' ? text : page)
-    const target = `${action}${about === undefined ? '' : ` ${about}`}`.slice(0, 200)
+    const as = account === undefined ? '' : ` as ${account}`
+    const target = `${action}${about === undefined ? '' : ` ${about}`}${as}`.slice(0, 200)
     return { target, ...(url !== undefined && { url: pageAddress(url) }) }
   },
-  run: async ({ action, url, page, ref, text, key, values, paths }, { browser, references, ...tree }) => {
-    const filled = async (given: string) => references.text(given, 'code')
+  run: async ({ action, url, page, ref, text, key, values, paths, account }, { browser: all, references, ...tree }) => {
+    const browser = all.of(account)
+    const filled = async (given: string) => references.text(await withCodes(given, id => all.code(id)), 'code')
     const at = page === undefined ? {} : { pageId: page }
     if (action === 'open') return shown(await browser.open(await filled(url!)))
     if (action === 'goto' || isNavigation(action))
@@ -73,6 +75,15 @@ export const browse = tool('Browser', {
     )
   },
 })
+
+const CODE = /\{\{code:([a-zA-Z0-9][a-zA-Z0-9_-]{0,59})\}\}/g
+
+/** Fills in the one-time codes that a text refers to. */
+const withCodes = async (text: string, code: (id: string) => Promise<string>): Promise<string> => {
+  let filled = text
+  for (const [reference, id] of text.matchAll(CODE)) filled = filled.replaceAll(reference, await code(id!))
+  return filled
+}
 
 const pageAddress = (url: string): string => (url === 'about:blank' ? url : webAddress(url).href)
 

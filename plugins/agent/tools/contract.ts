@@ -221,6 +221,8 @@ export interface BrowserInput {
     | 'reload'
     | 'activate'
     | 'close'
+  /** A connection whose account is signed in: all is done in its browser then, which has pages of its own. */
+  account?: ToolWords<60>
   /** `open`, `goto`: the address, with `http` or `https`. */
   url?: ToolWords<4000>
   /** The page, such as `p2`; left out: the one that is shown. */

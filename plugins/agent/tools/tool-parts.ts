@@ -13,6 +13,9 @@ export const NO_TOOL_PARTS: ToolParts = {
   approvals: { served, file: () => refuse('unavailable', 'nothing can be proposed from here') },
   connecting: { served, cards: async () => [], finished: async () => undefined },
   files: { served, find: () => refuse('unavailable', 'this sandbox has no search: search with a command') },
-  browser: { served, session: async () => undefined, open: noBrowser, act: noBrowser, use: noBrowser },
+  browser: {
+    ...{ served, session: async () => undefined, code: noBrowser },
+    of: () => ({ open: noBrowser, act: noBrowser, use: noBrowser }),
+  },
   terminal: { served, open: noTerminal, close: noTerminal },
 }

@@ -88,8 +88,16 @@ export interface SearchTools {
 export interface BrowserTools {
   /** Whether this sandbox has browsers. */
   served(): Promise<boolean>
-  /** The browser that runs; undefined: none does. */
+  /** The browser that was used last and runs; undefined: none does. */
   session(): Promise<BrowserSession | undefined>
+  /** The browser with the sign-ins of a connection; undefined: the one without any. */
+  of(account: string | undefined): OneBrowser
+  /** A one-time code of a connection. */
+  code(id: string): Promise<string>
+}
+
+/** One browser of a conversation. */
+export interface OneBrowser {
   /** Opens a page; starts the browser when it does not run. */
   open(url: string): Promise<BrowserReading>
   /** Undefined: no page is open then. */

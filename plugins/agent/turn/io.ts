@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Refusal, refuse, ignored } from '../../../sdk/index.js'
-import type { TurnPowers } from '../../../sdk/node/access/powers.js'
+import { ASKING_TOOLS, type TurnPowers } from '../../../sdk/node/access/powers.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { CardDraft, GatedCall, ToolResult, TurnIo, UserMessage } from '../providers/adapter.js'
 import type { CardReply } from '../contract.js'
@@ -35,8 +35,6 @@ export interface TurnIoDeps {
 }
 
 const MOST_TARGET = 120
-/** Tools that put up a card; in an unattended turn the agent raises a need instead. */
-const ASK_PEOPLE = new Set(['Ask', 'Plan', 'Handover', 'Connect'])
 const MOST_STATE = 4 * 1024 * 1024
 
 const ALONE = 'the persona of this turn starts no subagents: its card says so (powers.delegate)'
@@ -271,7 +269,7 @@ const workerIo = (
         push({ kind: 'notice', level: 'warning', text, source: 'capabilities' })
       const { attended } = turn.message
       return [
-        ...(await toolbox.offered(allowedTools)).filter(({ name }) => attended || !ASK_PEOPLE.has(name)),
+        ...(await toolbox.offered(allowedTools)).filter(({ name }) => attended || !ASKING_TOOLS.has(name)),
         ...foreign.filter(tool => !allowedTools || allowedTools.includes(tool.name)),
       ]
     },

@@ -13,11 +13,15 @@ export async function* spoken(
   const turn = engine.live(conversationId)
   if (turn?.run !== run) return
   const pieces = [turn.record.prose].filter(text => text !== '')
+  /** What was said before is a block of its own. */
+  let isApart = pieces.length > 0 && !turn.record.speaking
   let wake = Promise.withResolvers<void>()
   let over = false
   const off = turn.onFrame(frame => {
-    if (frame.kind !== 'delta' || frame.parentToolUseId !== undefined) return
-    pieces.push(frame.text)
+    if ((frame.kind !== 'delta' && frame.kind !== 'text_end') || frame.parentToolUseId !== undefined) return
+    if (frame.kind === 'text_end') return void (isApart = true)
+    pieces.push(isApart ? `\n\n${frame.text}` : frame.text)
+    isApart = false
     wake.resolve()
   })
   const end = () => {

@@ -1,5 +1,6 @@
 import type { AdmissionFloor, SettingVerdict } from '../../settings/contract.js'
 import type { Automation, GuardResult } from '../contract.js'
+import { isBare, isWebchat, wornBy } from '../webchat/strangers.js'
 import type { Fire } from './fire.js'
 import { guardDetail } from './guard.js'
 
@@ -14,6 +15,8 @@ export interface FireChecksDeps {
   readonly now: () => number
   readonly admission: () => Promise<Omit<AdmissionFloor, 'workflow'>>
   readonly persona: (id: string) => Promise<boolean>
+  /** Why an automation must not answer visitors. */
+  readonly stranger: (automation: Automation) => Promise<string | undefined>
   readonly guard: (command: string, payload: string | undefined, signal: AbortSignal) => Promise<GuardResult>
 }
 
@@ -25,17 +28,18 @@ export interface FireChecks {
 const GO: FireVerdict = { kind: 'go' }
 const skip = (detail: string): FireVerdict => ({ kind: 'skip', detail })
 
-/** What the settings call the source of a trigger: web chat is a listener with a verdict of its own. */
-const sourceOf = (trigger: Automation['trigger']): keyof Omit<AdmissionFloor, 'workflow'> =>
-  trigger.kind === 'listener' && trigger.provider === 'webchat' ? 'webchat' : trigger.kind
-
 /** Asks admission, persona, guard and holds, in this order. */
-export const fireChecks = ({ now, admission, persona, guard }: FireChecksDeps): FireChecks => ({
-  of: async ({ trigger, actsAs, guard: command, requireApproval, holdForSeconds }, fire, signal) => {
-    const source = sourceOf(trigger)
+export const fireChecks = ({ now, admission, persona, stranger, guard }: FireChecksDeps): FireChecks => ({
+  of: async (automation, fire, signal) => {
+    const { trigger, guard: command, requireApproval, holdForSeconds } = automation
+    const source = isWebchat(automation) ? 'webchat' : trigger.kind
     const floor: SettingVerdict = (await admission())[source]
     if (floor === 'deny') return skip(`the settings deny fires by ${source} (admission)`)
-    if (actsAs !== undefined && !(await persona(actsAs))) return skip(`its persona ${actsAs} is gone`)
+    const actsAs = wornBy(automation)
+    if (actsAs !== undefined && !isBare(automation) && !(await persona(actsAs)))
+      return skip(`its persona ${actsAs} is gone`)
+    const wide = await stranger(automation)
+    if (wide !== undefined) return skip(wide)
     if (fire.held !== undefined) return GO
     if (command !== undefined) {
       const result = await guard(command, fire.payload, signal)

@@ -1,9 +1,19 @@
 import { randomUUID } from 'node:crypto'
 import type { Origin } from '../../agent/contract.js'
 import type { Automation, FireCause, HeldWake } from '../contract.js'
+import { wornBy } from '../webchat/strangers.js'
 
 /** A new id: a letter for its kind, then 80 random bits. */
 export const mintedId = (letter: string): string => `${letter}-${randomUUID().replaceAll('-', '').slice(0, 20)}`
+
+/** The message of a visitor that a fire answers. */
+export interface Visit {
+  readonly thread: string
+  /** Its position in the thread. */
+  readonly seq: number
+  /** A stop of the sandbox cut the first answer. */
+  readonly again?: true
+}
 
 /** What starts a fire. */
 export interface FireOrder {
@@ -27,6 +37,8 @@ export interface FireOrder {
   readonly held?: string
   /** The agent whose event it is: a newer event of it replaces one that waits. */
   readonly agentId?: string
+  /** Its answer goes to a visitor's thread. */
+  readonly visit?: Visit
   /** A person said yes: a budget that asks first does not hold it. */
   readonly approved?: true
 }
@@ -64,11 +76,15 @@ export const conversationName = (id: string, at: number, attempt: number): strin
 export const slotFireId = (id: string, slot: number): string => `${id}@${slot}`
 
 /** What an automation wants of its turns. */
-export const choiceOf = ({ agent, account, harness, model, actsAs, allowedTools }: Automation) => ({
-  ...(agent !== undefined && { agent }),
-  ...(account !== undefined && { account }),
-  ...(harness !== undefined && { harness }),
-  ...(model !== undefined && { model }),
-  ...(actsAs !== undefined && { actsAs }),
-  ...(allowedTools && { allowedTools: [...allowedTools] }),
-})
+export const choiceOf = (automation: Automation) => {
+  const { agent, account, harness, model, allowedTools } = automation
+  const actsAs = wornBy(automation)
+  return {
+    ...(agent !== undefined && { agent }),
+    ...(account !== undefined && { account }),
+    ...(harness !== undefined && { harness }),
+    ...(model !== undefined && { model }),
+    ...(actsAs !== undefined && { actsAs }),
+    ...(allowedTools && { allowedTools: [...allowedTools] }),
+  }
+}

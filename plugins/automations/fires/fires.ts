@@ -25,6 +25,8 @@ export interface FiresDeps {
   readonly held: HeldWakes
   readonly definition: (id: string) => Promise<Definition | undefined>
   readonly changed: (id: string) => void
+  /** Called with each fire, before it begins. */
+  readonly follow: (live: LiveFire) => void
   readonly signal: AbortSignal
 }
 
@@ -81,6 +83,7 @@ export class Fires {
       if (busy && overlap === 'replace') await this.#makeRoom(id, order.agentId)
       const live = new LiveFire(await this.#made(id, order, busy))
       await this.#keep(live)
+      this.#deps.follow(live)
       // What ran may have ended meanwhile.
       if (this.#current.has(id)) this.#enqueue(live)
       else this.#begin(live)
@@ -110,13 +113,16 @@ export class Fires {
   async recover(fire: Fire): Promise<void> {
     const { automationId: id } = fire
     const live = new LiveFire(fire)
+    this.#deps.follow(live)
     this.#byRun.set(fire.run, live)
     if (this.#current.has(id)) return this.#enqueue(live)
     this.#current.set(id, live)
     if (fire.phase === 'queued') return void this.#run(live)
     const { started, open, ...past } = await this.#deps.turns.fate(fire.messageId)
     if (!started && fire.repeated) {
-      await this.#deps.recorder.interrupted(live, 'the sandbox stopped twice before its turn began')
+      const detail = 'the sandbox stopped twice before its turn began'
+      await this.#deps.recorder.interrupted(live, detail)
+      live.settle({ end: 'failed', failure: detail, costUsd: 0 })
       return this.#ended(live)
     }
     if (!started) {
@@ -264,6 +270,7 @@ export class Fires {
   /** Forgets a fire that is over, and begins the next one. */
   async #ended(live: LiveFire): Promise<void> {
     const { automationId: id, run } = live.fire
+    await live.told
     await this.#deps.store.delete(FIRE_KEY + live.fire.id)
     this.#byRun.delete(run)
     const [next, ...waiting] = this.#queues.get(id) ?? []
@@ -278,8 +285,9 @@ export class Fires {
   async #drop(live: LiveFire, detail: string): Promise<void> {
     this.#byRun.delete(live.fire.run)
     await this.#deps.recorder.skipped(live, detail)
-    await this.#deps.store.delete(FIRE_KEY + live.fire.id)
     live.settle({ end: 'stopped', failure: detail, costUsd: 0 })
+    await live.told
+    await this.#deps.store.delete(FIRE_KEY + live.fire.id)
     live.over.resolve()
   }
 

@@ -23,6 +23,9 @@ export class LiveFire {
   /** Resolves when it is over and recorded. */
   readonly over = Promise.withResolvers<void>()
 
+  /** Resolves when those whom its end concerns have been told; it is stored until then. */
+  told: Promise<void> = Promise.resolve()
+
   constructor(fire: Fire) {
     this.fire = fire
     this.outcome.promise.catch(ignored('most senders do not wait'))

@@ -17,6 +17,8 @@ export interface FireRecorderDeps {
   readonly erred: (id: string) => Promise<void>
   /** Called with the end of a fire of a message, and what its agent said last. */
   readonly replied: (fire: Fire, end: TurnEnd) => void
+  /** Called with what a person rejected. */
+  readonly rejected: (stored: StoredWake) => Promise<void>
 }
 
 const DETAIL = 1000
@@ -82,7 +84,8 @@ export class FireRecorder {
   }
 
   /** A person rejected a held wake. */
-  async rejected({ wake, fire, order }: StoredWake, by: string, reason: string | undefined): Promise<void> {
+  async rejected(stored: StoredWake, by: string, reason: string | undefined): Promise<void> {
+    const { wake, fire, order } = stored
     const { automationId, createdAt } = wake
     const detail = reason ? `rejected: ${reason}` : 'rejected'
     await this.#deps.history.add(automationId, fire, {
@@ -92,6 +95,7 @@ export class FireRecorder {
       cause: order.cause,
       by,
     })
+    await this.#deps.rejected(stored)
     void this.#record({ type: 'automation.rejected', outcome: 'ok', actor: by, automationIds: [automationId] })
   }
 

@@ -8,6 +8,7 @@ import type { Fire } from '../fires/fire.js'
 import type { Fires } from '../fires/fires.js'
 import type { HeldWakes } from '../fires/held-wakes.js'
 import type { LiveFire, TurnEnd } from '../fires/live-fire.js'
+import { WEBCHAT } from '../webchat/strangers.js'
 
 interface Thread {
   readonly conversationId: string
@@ -80,11 +81,11 @@ export class Dispatch {
   }
 
   /** The turn of a fire has ended: its reply goes back where the message came from. */
-  replied({ id, cause, origin }: Fire, { end, report, failure }: TurnEnd): void {
+  replied({ id, cause, origin, visit }: Fire, { end, report, failure }: TurnEnd): void {
     const { host } = this.#deps
     const streams = this.#streamed.delete(id)
     const text = end === 'completed' ? report : failure
-    if (streams || !origin?.channelId || origin.provider === 'webhook' || cause === 'hand' || !text) return
+    if (streams || visit || !origin?.channelId || origin.provider === 'webhook' || cause === 'hand' || !text) return
     const { provider, channelId } = origin
     const deliver = async () => {
       if (await host.serves('extensions.deliver')) await host.call('extensions.deliver', { provider, channelId, text })
@@ -176,7 +177,8 @@ export class Dispatch {
 
 /** Whether a message fires a listener. */
 const matches = (trigger: Automation['trigger'], message: ListenerMessage): trigger is ListenerTrigger => {
-  if (trigger.kind !== 'listener' || trigger.provider !== message.provider) return false
+  // An extension does not speak for visitors.
+  if (trigger.kind !== 'listener' || trigger.provider !== message.provider || trigger.provider === WEBCHAT) return false
   const { channelId, eventType, branch, mentioned } = trigger
   return (
     (channelId === undefined || channelId === message.channelId)

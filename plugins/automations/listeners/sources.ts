@@ -8,6 +8,8 @@ import type {
   WorkspaceEventName,
 } from '../contract.js'
 import { cronProblem } from '../schedule/cron.js'
+import { WEBCHAT } from '../webchat/strangers.js'
+import { chatTriggerProblem } from '../webchat/trigger-check.js'
 
 const EVENTS: { readonly [event in WorkspaceEventName]: string } = {
   'turn.settled': 'A turn of an agent ended',
@@ -29,6 +31,13 @@ export const contributed = async (host: Pick<Host, 'call' | 'serves' | 'collect'
 }
 
 const NOTHING: ContributedAutomations = { listeners: [], templates: [] }
+
+/** Visitors of web pages, who need no extension. */
+const VISITORS: CatalogSource = {
+  ...{ provider: WEBCHAT, label: 'Chat of web pages', requires: [], enabled: true, events: [] },
+  channel: { label: 'Site', placeholder: 'https://www.example.org' },
+  starterPrompt: 'Answer the visitor of our web page in a few friendly sentences.',
+}
 
 const sourceOf = ({ extension, listener }: ContributedAutomations['listeners'][number]): CatalogSource => {
   const { provider, events, automation } = listener
@@ -64,7 +73,7 @@ const templateOf = ({ extension, template }: ContributedAutomations['templates']
 
 /** The triggers that can be used, and ready-made automations. */
 export const catalogOf = ({ listeners, templates, own }: Contributed): AutomationCatalog => ({
-  sources: [...own, ...listeners.map(sourceOf)],
+  sources: [VISITORS, ...own, ...listeners.filter(({ listener }) => listener.provider !== WEBCHAT).map(sourceOf)],
   templates: templates.flatMap(templateOf),
   workspaceEvents: Object.entries(EVENTS).map(([value, label]) => ({ value, label })),
 })
@@ -76,6 +85,8 @@ export const triggerProblem = (
 ): string | undefined => {
   if (trigger.kind === 'schedule') return cronProblem(trigger)
   if (trigger.kind !== 'listener') return undefined
+  const chat = chatTriggerProblem(trigger)
+  if (chat !== undefined) return chat
   const { provider, eventType } = trigger
   const source = sources.find(one => one.provider === provider)
   const all = sources.map(one => one.provider)

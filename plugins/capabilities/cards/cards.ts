@@ -1,4 +1,5 @@
 import { SEED } from '../otp/seed.js'
+import { IDENTITY, SITE } from './site-cards.js'
 import type { CardCategory, CardField, CatalogCard } from './contract.js'
 
 /** What a card says of itself, without what is connected here. */
@@ -188,13 +189,14 @@ const OTHER_CARDS: readonly ConnectionCard[] = [
 ]
 
 /** Every card of this group, in the order of the catalogue. */
-export const OWN_CARDS: readonly (ConnectionCard | CliCard)[] = [...CLI_CARDS, ...OTHER_CARDS]
+export const OWN_CARDS: readonly (ConnectionCard | CliCard)[] = [...CLI_CARDS, ...OTHER_CARDS, SITE, IDENTITY]
 
 /** The groups of cards. */
 export const CATEGORIES: readonly CardCategory[] = [
   { id: 'code', label: 'Code', hint: 'Where repositories, issues and pipelines are.' },
   { id: 'tools', label: 'Tools', hint: 'What agents can call beside their own tools.' },
   { id: 'servers', label: 'Servers', hint: 'Machines on which agents run commands.' },
+  { id: 'accounts', label: 'Accounts', hint: 'Where agents are signed in, and what they sign in with.' },
   { id: 'agents', label: 'Agents', hint: 'Programs that turns can run on.' },
   { id: 'other', label: 'Other', hint: 'Credentials of any service.' },
 ]

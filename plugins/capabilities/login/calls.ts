@@ -2,9 +2,11 @@ import { Refusal, refuse, type Handlers, type Host, type Input } from '../../../
 import { Failures } from '../../../sdk/node/access/failures.js'
 import { MESSAGE_PAGE_HEADERS, messagePage, wantsPage } from '../../../sdk/node/pages/message-page.js'
 import type { LoginCalls, LoginPage } from './contract.js'
+import type { Sites } from '../sites/site-kind.js'
 import { Logins, type LoginsDeps } from './logins.js'
 
 const MOST_UNKNOWN = 30
+const SITES: ReadonlySet<string> = new Set(['browser', 'identity'])
 const WINDOW_MS = 60_000
 const PAGE_STATUSES = [400, 424, 429, 503] as const
 
@@ -30,7 +32,10 @@ const failurePage = (error: unknown) => {
 }
 
 /** Serves the sign-ins of connected servers. */
-export const loginCalls = (host: Host, deps: Omit<LoginsDeps, 'host'>): Handlers<LoginCalls> => {
+export const loginCalls = (
+  host: Host,
+  deps: Omit<LoginsDeps, 'host'> & { readonly sites: () => Pick<Sites, 'login' | 'finish'> },
+): Handlers<LoginCalls> => {
   const logins = new Logins({ ...deps, host })
   const unknown = new Failures(MOST_UNKNOWN, WINDOW_MS, Date.now)
   const finished = async ({ state, code, error, iss }: Input<LoginCalls, 'GET /capabilities/oauth/callback'>) => {
@@ -45,8 +50,21 @@ export const loginCalls = (host: Host, deps: Omit<LoginsDeps, 'host'>): Handlers
     refuse('invalid', 'state: no sign-in waits for this answer: it is done, has expired, or was never begun')
   }
   return {
-    'POST /capabilities/{id}/login': ({ id }, { http }) => logins.start(id, http?.base ?? ''),
-    'POST /capabilities/{id}/login/finish': given => logins.finish(given),
+    'POST /capabilities/{id}/login': async ({ id, kind }, { http }) => {
+      const found = await deps.entries().get(id)
+      const own = SITES.has(found.kind) ? 'browser' : 'oauth'
+      if (kind !== undefined && kind !== own)
+        refuse(
+          'conflict',
+          `there is nothing to sign in to: a connection of kind ${found.kind} has no sign-in of ${kind}`,
+        )
+      return own === 'browser' ? deps.sites().login(id) : logins.start(id, http?.base ?? '')
+    },
+    'POST /capabilities/{id}/login/finish': async given => {
+      const { id, handshake, cancel = false } = given
+      const status = await deps.sites().finish(id, handshake, cancel)
+      return status ? { ok: true, status } : logins.finish(given)
+    },
     'GET /capabilities/oauth/callback': async (answer, { http }) => {
       try {
         await finished(answer)

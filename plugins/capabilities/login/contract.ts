@@ -12,6 +12,13 @@ export interface OAuthLogin {
   /** Where the server sends the browser when it is done. */
   redirect: string
 }
+/** A sign-in in a live window of the connection's own browser. */
+export interface BrowserLogin {
+  kind: 'browser'
+  /** The window, for `GET /system/browser-view`; also the handshake. */
+  session: string
+}
+export type LoginStarted = OAuthLogin | BrowserLogin
 /** A sign-in that was completed, or abandoned, with the state of the connection. */
 export interface FinishedLogin {
   ok: true
@@ -25,19 +32,25 @@ export interface LoginPage extends Media {
 /** Signing in to connected servers. */
 export interface LoginCalls {
   /**
-   * Start to sign in to a server over HTTP: open `url`, and the sandbox does the rest when the browser comes back.
+   * Start to sign in. To a server over HTTP: open `url`, and the sandbox does the rest when the browser comes back.
    *
-   * A new start replaces an unfinished one; each is good for 10 minutes.
+   * To an account of kind `browser` or `identity`: a live window of its own browser, which you close when you are
+   * signed in.
+   *
+   * A new start replaces an unfinished one; a handshake is good for 10 minutes, a window until it is closed.
    *
    * - 404: no such connection
-   * - 409: there is nothing to sign in to
+   * - 409: there is nothing to sign in to, or a turn uses the browser of the account
    * - 424: the server cannot be reached, or offers no sign-in that is known here
+   * - 429: too many browsers are open
+   * - 501: Chromium is missing
    * - 503: the store of secrets is locked
    */
-  'POST /capabilities/{id}/login'(input: { id: CapabilityId; kind?: 'oauth' }): OAuthLogin
+  'POST /capabilities/{id}/login'(input: { id: CapabilityId; kind?: 'oauth' | 'browser' }): LoginStarted
 
   /**
-   * Complete a sign-in by hand, with the address the browser was sent to, or the code in it; or abandon it.
+   * Complete a sign-in by hand, with the address the browser was sent to, or the code in it; or abandon it. With the
+   * session of a window as handshake, it closes the window, and you are signed in.
    *
    * Finishing what is finished is a success.
    *

@@ -1,8 +1,8 @@
-import { refuse, type Handlers, type Host } from '../../../sdk/index.js'
+import { refuse, type Context, type Handlers, type Host } from '../../../sdk/index.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { Entries } from '../records/entries.js'
 import type { Vault } from '../records/vault.js'
-import type { OneTimeCodeCalls } from './contract.js'
+import type { OneTimeCode, OneTimeCodeCalls } from './contract.js'
 import { codeAt, SEED, SEED_EXPECTED } from './seed.js'
 
 export interface OneTimeCodeDeps {
@@ -10,12 +10,18 @@ export interface OneTimeCodeDeps {
   readonly vault: Pick<Vault, 'assertOpen'>
 }
 
+/** The codes of connections, and the call that answers them to people. */
+export interface OneTimeCodes {
+  of(id: string): Promise<OneTimeCode>
+  readonly calls: Handlers<OneTimeCodeCalls>
+}
+
 /** Serves the codes of connections that hold a seed. */
-export const oneTimeCodeCalls = (
+export const oneTimeCodes = (
   host: Pick<Host, 'call' | 'serves' | 'log'>,
   { entries, vault }: OneTimeCodeDeps,
-): Handlers<OneTimeCodeCalls> => ({
-  'GET /capabilities/{id}/otp': async ({ id }, context) => {
+): OneTimeCodes => {
+  const of = async (id: string, context?: Context) => {
     const found = await entries().get(id)
     const field = found.handler?.seedField?.(found.config) ?? SEED
     if (!found.secrets.includes(field))
@@ -26,7 +32,10 @@ export const oneTimeCodeCalls = (
     const code =
       codeAt(seed, Date.now())
       ?? refuse('conflict', `no code can be made from the seed of ${id}: ${SEED_EXPECTED}; store it anew`)
-    await record(host, { type: 'capability.otp', outcome: 'ok', extra: { id, kind: found.kind } }, context)
+    const entryOfFeed = { type: 'capability.otp', outcome: 'ok' as const, extra: { id, kind: found.kind } }
+    if (context) await record(host, entryOfFeed, context)
+    else await record(host, { ...entryOfFeed, actor: 'sandbox:agent' })
     return code
-  },
-})
+  }
+  return { of, calls: { 'GET /capabilities/{id}/otp': ({ id }, context) => of(id, context) } }
+}

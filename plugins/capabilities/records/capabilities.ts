@@ -241,6 +241,7 @@ export class Capabilities {
         await this.#host.store.delete(UNFINISHED + id)
         throw error
       }
+      await this.entries.repoint(id, to)
       await this.entries.disallow(id)
       await this.#host.store.delete(UNFINISHED + id)
       this.#statuses.forget(id)

@@ -6,7 +6,7 @@ import type { Count, Millis, Ok } from '../../../sdk/types.js'
 export type CapabilityId = string & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]{0,59}$'>
 
 /** A kind that this sandbox connects. */
-export type ServedKind = 'mcp' | 'cli' | 'ssh' | 'agent' | 'plugin'
+export type ServedKind = 'mcp' | 'cli' | 'ssh' | 'agent' | 'plugin' | 'browser' | 'identity'
 /** What a connection is not ready for, in one word. */
 export type StatusCode =
   | 'sign-in'
@@ -155,6 +155,28 @@ export interface PluginConfig {
   token?: string
 }
 
+/**
+ * An account at a site, with a profile of a browser of its own: the fields of the card `platform`, which is `site` or
+ * that of an extension. Secret fields of `site`: `password`, `otp`.
+ */
+export interface BrowserConfig {
+  platform: string & tags.MinLength<1> & tags.MaxLength<60>
+  [field: string]: string
+}
+/** An address that accounts are opened with. Secret fields: `password`, `otp`. */
+export interface IdentityConfig {
+  email: string & tags.MinLength<3> & tags.MaxLength<320>
+  password?: string
+  /** The seed of its one-time codes. */
+  otp?: string
+  /** The connection at which its mail arrives. */
+  mailbox?: CapabilityId
+  /** Where a person signs in. */
+  loginUrl?: string & tags.MaxLength<2000>
+  /** Whether agents may open accounts with it. */
+  openAccounts?: 'on' | 'off'
+}
+
 export interface McpCapability {
   id: CapabilityId
   kind: 'mcp'
@@ -180,12 +202,20 @@ export interface PluginCapability {
   kind: 'plugin'
   config: PluginConfig
 }
+export interface BrowserCapability {
+  id: CapabilityId
+  kind: 'browser'
+  config: BrowserConfig
+}
+export interface IdentityCapability {
+  id: CapabilityId
+  kind: 'identity'
+  config: IdentityConfig
+}
 /** A connection of a kind that this sandbox cannot connect with this call. */
 export interface OtherCapability {
   id: CapabilityId
   kind:
-    | 'browser'
-    | 'identity'
     | 'host'
     | 'docker'
     | 'extension'
@@ -208,6 +238,8 @@ export type Capability =
   | SshCapability
   | AgentCapability
   | PluginCapability
+  | BrowserCapability
+  | IdentityCapability
   | OtherCapability
 
 /** One step of connecting, as a sentence. */

@@ -38,6 +38,9 @@ export interface EntriesDeps {
 }
 
 const SAVED = 'saved/'
+/** The fields that name another connection, of the kinds that have them. */
+const LINKS = ['identity', 'mailbox']
+const LINKED: ReadonlySet<string> = new Set(['browser', 'identity'])
 const FILE = CAPABILITIES_FILE
 
 /** What is connected, as the file and the store of secrets have it. */
@@ -140,6 +143,20 @@ export class Entries {
   /** From here on the secrets of a connection may be sent where its fields say, and it does what they say. */
   async allow(id: string, kind: string, config: ShownConfig, mark?: string): Promise<void> {
     await this.#deps.store.set(SAVED + id, fingerprint(kind, config, mark))
+  }
+
+  /** Accounts and identities that name a connection name its other id. */
+  async repoint(id: string, to: string): Promise<void> {
+    for (const entry of await this.all()) {
+      const fields = LINKS.filter(field => entry.config[field] === id)
+      if (!LINKED.has(entry.kind) || fields.length === 0) continue
+      const accepted = await this.isAccepted(entry)
+      const now = Object.fromEntries(fields.map(field => [field, to]))
+      await this.#deps.file.change(entry.id, found => found && { ...found, config: { ...found.config, ...now } })
+      const { kind, config, handler } = entry
+      const next = { ...config, ...now }
+      if (accepted) await this.allow(entry.id, kind, next, handler?.mark?.(next))
+    }
   }
 
   async disallow(id: string): Promise<void> {

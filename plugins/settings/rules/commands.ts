@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { Refusal, refuse, type Host } from '../../../sdk/index.js'
 import { redacted } from '../../../sdk/node/access/redact.js'
 import { run } from '../../../sdk/node/programs/run.js'
+import { SELECTORS, unseenBut } from '../../../sdk/unseen.js'
 
 /** A command as it is run. */
 export interface RuleCommand {
@@ -30,10 +31,15 @@ export interface RuleCommands {
 const MOST_OUTPUT = 24_000
 const MOST_BYTES = 256 * 1024
 const MOST_LINES = 1_000
+const UNSEEN = unseenBut(String.raw`\t\n\u200c\u200d` + SELECTORS)
 /** The terminal of commands before a push. */
 export const PUSH_SESSION = 'job-checks'
 
-const shown = (text: string): string => redacted(text.toWellFormed()).trim().slice(-MOST_OUTPUT).toWellFormed()
+/** What a command wrote, without what drives a terminal, hides or reorders text, and without credentials. */
+const shown = (text: string): string => {
+  const plain = text.toWellFormed().replace(/\r\n?/g, '\n').replace(UNSEEN, '')
+  return redacted(plain).trim().slice(-MOST_OUTPUT).toWellFormed()
+}
 
 /** Runs commands in the tree of a conversation, behind its wall. */
 export const treeCommands = (host: Pick<Host, 'call'>, id: string): RuleCommands => ({

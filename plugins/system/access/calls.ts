@@ -57,6 +57,7 @@ export const accessCalls = (
       await published('sessions')
       return minted
     },
+    'identity.verify': given => signIn.visitor(given),
     'GET /system/control/tokens': () => host.call('kernel.token.list'),
     'DELETE /system/control/tokens/{id}': async ({ id }, context) => {
       await host.call('kernel.token.revoke', { id })

@@ -38,6 +38,14 @@ export interface SignInOptions {
   providers: SignInProvider[]
 }
 
+/** Whom a site's own sign-in names. */
+export interface SiteIdentity {
+  subject: string
+  /** Only where its provider verified it. */
+  email?: string
+  name?: string
+}
+
 /** Who may reach the sandbox, and what they reach. */
 export interface AccessCalls {
   /**
@@ -113,4 +121,12 @@ export interface AccessCalls {
    * - 404: no such token
    */
   'DELETE /system/control/tokens/{id}'(input: { id: Text }): Ok
+
+  /**
+   * Whom a token of a site's own sign-in names; the token can be used until it expires.
+   *
+   * - 401: it is not valid, or not of this issuer for this client
+   * - 424: the keys of the issuer cannot be fetched
+   */
+  'identity.verify'(input: { token: string; issuer: string; clientId: string }): SiteIdentity
 }

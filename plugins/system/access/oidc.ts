@@ -66,19 +66,15 @@ export class IdentityTokens {
       return refuse('unauthenticated', `the identity token is not accepted: ${why}; sign in again`)
     }
     if (!this.#options.providers.length) wrong('no identity provider is configured here, so use sandbox login')
-    if (!FORM.test(token)) wrong('expected a signed token of three parts')
     // Cheap checks come first, so that made-up tokens cannot cause key fetches.
-    const { header, claims } = await parts(token).catch(() => wrong('its header or its claims are not JSON'))
-    if (!ALGORITHMS.includes(header.alg ?? ''))
-      wrong(`expected alg ${ALGORITHMS.join(', ')}, found ${shown(header.alg)}`)
-    if ('crit' in header) wrong('expected no header crit')
+    const { header, claims } = await readToken(token, wrong)
     const provider =
       this.#providerOf(claims)
       ?? wrong(`its issuer or audience is not configured here, found ${shown(claims.iss)} for ${shown(claims.aud)}`)
-    this.#judgeTimes(claims, wrong)
+    judgeTimes(claims, this.#options.now(), wrong)
     const seen = await this.#notSeen(provider, token, claims, wrong)
     const person = personOf(provider, claims, wrong)
-    if (!(await this.#isSigned(token, header.kid, this.#keys.get(provider.issuer)!)))
+    if (!(await isSigned(token, header.kid, this.#keys.get(provider.issuer)!)))
       wrong("none of its issuer's keys made the signature")
     return { person, ...seen }
   }
@@ -91,13 +87,6 @@ export class IdentityTokens {
         && one.audience.some(name => audience.includes(name))
         && (audience.length === 1 || azp === one.clientId),
     )
-  }
-
-  #judgeTimes({ exp, nbf, iat }: JWTPayload, wrong: (why: string) => never): void {
-    const now = this.#options.now() / 1000
-    if (typeof exp !== 'number' || now > exp + LEEWAY) wrong('it has expired, or has no expiry (exp)')
-    if (nbf !== undefined && !(typeof nbf === 'number' && now >= nbf - LEEWAY)) wrong('it is not valid yet')
-    if (typeof iat !== 'number' || now < iat - LEEWAY) wrong('it was issued in the future, or has no issue time (iat)')
   }
 
   /** Prevents a second use of the token: by its nonce, or by storing the token. */
@@ -117,20 +106,42 @@ export class IdentityTokens {
       return wrong('expected a nonce of GET /system/sign-in from the last ten minutes, not used before')
     return { use: async () => nonces.use(nonce), release: async () => nonces.release(nonce) }
   }
-
-  async #isSigned(token: string, kid: string | undefined, keys: IssuerKeys): Promise<boolean> {
-    const found = await isSignedBy(token, await keys.current())
-    if (found === 'yes' || (found === 'no' && kid !== undefined)) return found === 'yes'
-    const again = await keys.again()
-    return again !== undefined && (await isSignedBy(token, again)) === 'yes'
-  }
 }
 
-const parts = async (
-  token: string,
-): Promise<{ header: { alg?: string; kid?: string }; claims: JWTPayload & { [claim: string]: unknown } }> => {
+/** The claims of a token, and what its signature needs. */
+interface TokenParts {
+  header: { alg?: string; kid?: string }
+  claims: JWTPayload & { [claim: string]: unknown }
+}
+
+/** Reads a token without its signature; refuses what no key can have signed. */
+export const readToken = async (token: string, wrong: (why: string) => never): Promise<TokenParts> => {
+  if (!FORM.test(token)) wrong('expected a signed token of three parts')
+  const { header, claims } = await parts(token).catch(() => wrong('its header or its claims are not JSON'))
+  if (!ALGORITHMS.includes(header.alg ?? '')) wrong(`expected alg ${ALGORITHMS.join(', ')}, found ${shown(header.alg)}`)
+  if ('crit' in header) wrong('expected no header crit')
+  return { header, claims }
+}
+
+const parts = async (token: string): Promise<TokenParts> => {
   const { decodeJwt, decodeProtectedHeader } = await import('jose')
   return { header: decodeProtectedHeader(token), claims: decodeJwt(token) }
+}
+
+/** Refuses a token that is not valid yet or any more. */
+export const judgeTimes = ({ exp, nbf, iat }: JWTPayload, at: number, wrong: (why: string) => never): void => {
+  const now = at / 1000
+  if (typeof exp !== 'number' || now > exp + LEEWAY) wrong('it has expired, or has no expiry (exp)')
+  if (nbf !== undefined && !(typeof nbf === 'number' && now >= nbf - LEEWAY)) wrong('it is not valid yet')
+  if (typeof iat !== 'number' || now < iat - LEEWAY) wrong('it was issued in the future, or has no issue time (iat)')
+}
+
+/** Whether one of an issuer's keys signed a token; asks the issuer again where none of the known ones did. */
+export const isSigned = async (token: string, kid: string | undefined, keys: IssuerKeys): Promise<boolean> => {
+  const found = await isSignedBy(token, await keys.current())
+  if (found === 'yes' || (found === 'no' && kid !== undefined)) return found === 'yes'
+  const again = await keys.again()
+  return again !== undefined && (await isSignedBy(token, again)) === 'yes'
 }
 
 const isSignedBy = async (token: string, set: JSONWebKeySet): Promise<'yes' | 'no' | 'unknown'> => {

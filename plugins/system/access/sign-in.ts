@@ -2,13 +2,14 @@ import { type Context, type Host, type HttpFacts, type Input, Refusal, refuse } 
 import { askOutside } from '../../../sdk/node/network/outbound.js'
 import { ownerOfPort, showsConnections } from './peer.js'
 import type { IdentityProvider, OpenedSession } from '../../../sdk/kernel.js'
-import type { SignInOptions, System } from '../contract.js'
+import type { SignInOptions, SiteIdentity, System } from '../contract.js'
 import { httpRequestOf } from '../request.js'
 import { IssuerEndpoints } from './issuer-endpoints.js'
 import type { ReadDocument } from './issuer-keys.js'
 import { Nonces } from './nonces.js'
 import { IdentityTokens } from './oidc.js'
 import { plainValue } from './plain.js'
+import { SiteIdentities, type SiteToken } from './site-identities.js'
 import { UsedTokens } from './used-tokens.js'
 
 const PLAIN =
@@ -34,6 +35,7 @@ export class SignIn {
   readonly #refused: (address: string) => void
   readonly #now: () => number
   readonly #endpoints: IssuerEndpoints
+  readonly #sites: SiteIdentities
   #tokens: IdentityTokens | undefined
 
   /** @param refused Called with each address whose identity token was refused. */
@@ -47,6 +49,7 @@ export class SignIn {
     this.#now = now
     this.#nonces = new Nonces(now)
     this.#endpoints = new IssuerEndpoints(this.#read, now)
+    this.#sites = new SiteIdentities(this.#read, now)
   }
 
   /** The sign-in methods at the address of the request. */
@@ -106,6 +109,11 @@ export class SignIn {
     return {
       session: await this.#host.call('kernel.session.renew', { token: bearer, address: http.address }, { signal }),
     }
+  }
+
+  /** Whom a token of a site's own sign-in names. */
+  visitor(given: SiteToken): Promise<SiteIdentity> {
+    return this.#sites.verify(given)
   }
 
   /** Without a provider, an invitation alone creates an identity. */

@@ -7,6 +7,7 @@ import { withoutNear, type NetworkReach } from '../../../sdk/node/network/policy
 import type { BrowserAct, BrowserActed, BrowserCalls, BrowserReading, BrowserSession, BrowserUse } from './contract.js'
 import type { ChromiumDeps } from './chromium.js'
 import { addressOf } from './gate.js'
+import { cookieHosts } from './cookie-hosts.js'
 import { fit, quotaExceeded, BROWSER_QUOTA, type DiskQuota } from './quota.js'
 import { RunningBrowser, type Start } from './running.js'
 import { readPage, takeStep } from './steps.js'
@@ -176,6 +177,20 @@ export class Browsers {
       about.conversationId === conversationId ? [about.name] : [],
     )
     await Promise.all(names.map(name => this.end(name).catch(ignored('it may have ended already'))))
+  }
+
+  /** The hosts of which a profile has cookies; of one that is used, those that were stored so far. */
+  kept(profile: string): Promise<string[]> {
+    return cookieHosts(this.#folder('profiles', profile))
+  }
+
+  /** Closes the browser of a profile, and removes the profile. */
+  async forget(profile: string): Promise<void> {
+    const names = [...this.#entries.values()].flatMap(({ about, finishedAt }) =>
+      about.server === profile && finishedAt === undefined ? [about.name] : [],
+    )
+    await Promise.all(names.map(name => this.end(name)))
+    await rm(this.#folder('profiles', profile), { recursive: true, force: true, maxRetries: 5 })
   }
 
   /** Closes every browser. */

@@ -12,7 +12,7 @@ type Answered =
   | 'DELETE /system/browsers/{name}'
   | 'POST /system/browsers/{name}/page'
   | 'GET /system/browser-view'
-  | `browsers.${'open' | 'page' | 'use' | 'list' | 'end'}`
+  | `browsers.${'open' | 'page' | 'use' | 'list' | 'kept' | 'forget' | 'end'}`
 
 /** Serves the calls of browsers; starts nothing before the first is opened. */
 export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
@@ -80,6 +80,11 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
     'browsers.page': input => browsers.page(input),
     'browsers.use': input => browsers.use(input),
     'browsers.list': async () => ({ sessions: await browsers.list() }),
+    'browsers.kept': async ({ profile }) => ({ hosts: await browsers.kept(profile) }),
+    'browsers.forget': async ({ profile }) => {
+      await browsers.forget(profile)
+      return { ok: true }
+    },
     'browsers.end': async ({ name, conversationId }) => {
       if (name !== undefined) await browsers.end(name)
       if (conversationId !== undefined) await browsers.endOf(conversationId)

@@ -11,6 +11,7 @@ import { isOfSystem } from '../../../sdk/node/wall/system.js'
 import { walled, type Walled } from '../../../sdk/node/wall/wall.js'
 import { pipeTransport } from './pipe.js'
 import { BROWSER_QUOTA, type DiskQuota } from './quota.js'
+import { trustInBrowser } from './trusted-authorities.js'
 
 /** The size of a page, in CSS pixels. */
 export const VIEWPORT = { width: 1280, height: 800 } as const
@@ -139,6 +140,7 @@ export const startChromium = async (
     string,
   ]
   for (const each of [profile, home, empty]) await mkdir(each, { recursive: true, mode: 0o700 })
+  await trustInBrowser({ place, log, signal }, { folder, home, empty })
   const env = listEnv({ HOME: home, TMPDIR: '/tmp', DBUS_SESSION_BUS_ADDRESS: 'disabled:' })
   const attempt = async (own: boolean): Promise<Chromium> => {
     const args = [...(own ? [] : ['--no-sandbox']), ...flags(gate, profile, room.pages)]

@@ -4,6 +4,8 @@ import type { Count, Millis, Ok, Text } from '../../../sdk/types.js'
 
 /** The name of a browser. */
 export type BrowserName = string & tags.Pattern<'^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$'>
+/** The name of a profile of a browser. */
+export type BrowserProfile = string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,63}$'>
 /** An address a browser may be sent to. */
 export type BrowserUrl = string & tags.Pattern<'^(https?:\\/\\/|about:blank$)'> & tags.MaxLength<4000>
 
@@ -262,7 +264,7 @@ export interface BrowserCalls {
     /** Its pages reach what this conversation reaches. */
     conversationId?: string
     /** The profile: an account's id, or `web`, which begins empty. */
-    profile?: string & tags.Pattern<'^[a-z0-9][a-z0-9-]{0,63}$'>
+    profile?: BrowserProfile
     /** False: its pages cannot reach loopback and private addresses. */
     near?: boolean
     url?: BrowserUrl
@@ -276,6 +278,12 @@ export interface BrowserCalls {
 
   /** Every browser, with the addresses and titles of all pages. */
   'browsers.list'(): { sessions: BrowserSession[] }
+
+  /** The hosts of which a profile that no browser uses has cookies. */
+  'browsers.kept'(input: { profile: BrowserProfile }): { hosts: string[] }
+
+  /** Closes the browser of a profile and removes everything that is kept of it. */
+  'browsers.forget'(input: { profile: BrowserProfile }): Ok
 
   /** Closes one browser, or those of a conversation. */
   'browsers.end'(input: { name?: BrowserName; conversationId?: string }): Ok

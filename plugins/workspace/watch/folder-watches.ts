@@ -47,6 +47,8 @@ export class FolderWatches {
   #stopped = false
   #seen = 0
   #again: Promise<void> | undefined
+  /** Watches that are not needed any more: to close all of a large folder at once would hold others up. */
+  #closing: FSWatcher[] = []
 
   constructor(deps: FolderWatchesDeps) {
     this.#deps = deps
@@ -64,8 +66,18 @@ export class FolderWatches {
 
   stop(): void {
     this.#stopped = true
-    for (const { watcher } of this.#folders.values()) watcher.close()
+    for (const { watcher } of this.#folders.values()) this.#close(watcher)
     this.#folders.clear()
+  }
+
+  #close(watcher: FSWatcher): void {
+    if (this.#closing.push(watcher) === 1) setImmediate(() => this.#closeSome())
+  }
+
+  #closeSome(): void {
+    const began = performance.now()
+    while (this.#closing.length > 0 && performance.now() - began < SLICE_MS) this.#closing.pop()!.close()
+    if (this.#closing.length > 0) setImmediate(() => this.#closeSome())
   }
 
   /** Watches a folder and all below it; `report` announces everything found there as new. */
@@ -111,7 +123,9 @@ export class FolderWatches {
       if (!stats.isDirectory()) return false
       if (this.#folders.get(path)?.identity === identityOf(stats)) return true
       this.#drop(path)
-      const watcher = watch(place, { persistent: false }, (kind, name) => this.#event(path, kind, name))
+      const watcher = watch(place, { persistent: false }, (kind, name) => {
+        if (this.#folders.get(path)?.watcher === watcher) this.#event(path, kind, name)
+      })
       watcher.on('error', () => this.#drop(path))
       this.#folders.set(path, { watcher, identity: identityOf(stats), inner: new Set() })
       this.#around(path)?.inner.add(path)
@@ -125,7 +139,7 @@ export class FolderWatches {
   #drop(path: string): void {
     const folder = this.#folders.get(path)
     for (const inner of folder?.inner ?? []) this.#drop(inner)
-    folder?.watcher.close()
+    if (folder) this.#close(folder.watcher)
     this.#folders.delete(path)
     this.#around(path)?.inner.delete(path)
     this.#rules.delete(path)
@@ -162,7 +176,14 @@ export class FolderWatches {
     this.#again ??= slice().then(async () => {
       this.#again = undefined
       this.#rules = new IgnoreRules(this.#deps.root)
+      let began = performance.now()
       for (const path of [...this.#folders.keys()]) {
+        if (performance.now() - began > SLICE_MS) {
+          await slice()
+          began = performance.now()
+        }
+        // With a folder goes what is in it.
+        if (this.#stopped || !this.#folders.has(path)) continue
         const gone = !lstatSync(join(this.#deps.root, path), { throwIfNoEntry: false })?.isDirectory()
         if (gone || (path !== '.' && this.#rules.ignores(path, true))) this.#drop(path)
       }

@@ -26,6 +26,8 @@ export interface StartedWith {
   readonly _?: string | undefined
   /** Set for all that npm starts. */
   readonly npm_execpath?: string | undefined
+  /** The folder whose commands npm runs, which `--prefix` names. */
+  readonly npm_config_local_prefix?: string | undefined
 }
 
 const LINK = '#!/bin/sh\n# Made by "sandbox link"; "sandbox uninstall" removes it.\n'
@@ -58,11 +60,11 @@ const npmFolder = (cwd: string): string => {
 
 /**
  * The command that runs this program again from a folder: `sandbox` if it is on PATH, `npx sandbox` where npm finds it
- * in that folder, the path that was typed, else the full command. Elsewhere npx would offer an unrelated public package
- * of that name.
+ * in that folder, npx with the folder that it was told, the path that was typed, else the full command. Elsewhere npx
+ * would offer an unrelated public package of that name.
  */
 export const programName = (
-  { PATH = '', _: typed, npm_execpath }: StartedWith,
+  { PATH = '', _: typed, npm_execpath, npm_config_local_prefix: prefix }: StartedWith,
   cwd: string,
   program: string,
 ): string => {
@@ -75,6 +77,8 @@ export const programName = (
     if (isIt(join(folder, 'node_modules', '.bin'))) return NPX
     if (folder === dirname(folder)) break
   }
+  if (npm_execpath && prefix && isIt(join(prefix, 'node_modules', '.bin')))
+    return `npx --prefix ${quoted(prefix)} sandbox`
   if (typed?.includes('/') && found !== undefined && startsIt(resolve(cwd, typed), found)) return quoted(typed)
   return [process.execPath, found ?? program].map(quoted).join(' ')
 }

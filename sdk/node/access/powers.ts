@@ -60,6 +60,9 @@ const BY_NAME: { readonly [tool: string]: PowerNeeded } = {
   Connect: 'none',
 }
 
+/** Tools that put up a card; in an unattended turn the agent raises a need instead. */
+export const ASKING_TOOLS: ReadonlySet<string> = new Set(['Ask', 'Plan', 'Handover', 'Connect'])
+
 /** The tools of the sandbox that powers speak of. */
 export const POWERED_TOOLS: readonly string[] = Object.keys(BY_NAME)
 

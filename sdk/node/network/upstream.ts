@@ -51,6 +51,8 @@ const proxyIn = (variable: string, value: string): UpstreamProxy => {
     refuse('dependency', `${variable} of the daemon: expected an address such as http://proxy:3128, found ${found}`)
   const url = URL.parse(/^[a-z][a-z0-9+.-]*:\/\//i.test(value) ? value : `http://${value}`)
   if (!url) return wrong('one that cannot be read')
+  if (/^socks/.test(url.protocol))
+    return wrong('that of a SOCKS proxy, which the daemon cannot use: name the HTTP proxy of the network instead')
   if (!isScheme(url.protocol)) return wrong(`one of ${url.protocol.slice(0, 40)}`)
   const host = normalHost(url.hostname)
   if (host === undefined) return wrong('one without a host')

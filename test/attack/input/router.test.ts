@@ -7,7 +7,7 @@ import {
   methodsAt,
   ROUTED,
   takesAnyBody,
-  takesAnyOrigin,
+  judgesOrigins,
   takesTicket,
   type Guarded,
 } from '../calls.js'
@@ -234,7 +234,7 @@ t.test('HEAD is answered like GET without a body, and reaches only GET calls', a
   }
 })
 
-t.test('OPTIONS is answered the same for every path but those of any origin, and nothing is reached', async t => {
+t.test('OPTIONS is answered the same for every path but those that judge origins, and nothing is reached', async t => {
   const daemon = await guarded(t)
   const session = freshSession(daemon)
   const without = ({ status, headers, body }: RawAnswer) => [status, headers.replace(/^date:.*$/im, ''), body]
@@ -242,7 +242,7 @@ t.test('OPTIONS is answered the same for every path but those of any origin, and
   t.equal(first[0], 204)
   for (const routed of ROUTED) {
     const { path } = routed
-    if (takesAnyOrigin(routed)) continue
+    if (judgesOrigins(routed)) continue
     t.same(without(await asOwner(daemon, session)('OPTIONS', path)), first, path)
     t.same(
       without(await rawRequest(daemon.url, head('OPTIONS', path, [['host', hostOf(daemon)]]))),
@@ -320,8 +320,8 @@ t.test('a foreign host or origin reaches nothing', async t => {
       [['host', 'evil.example'], session, ...size],
       [['host', `${own}.evil.example`], session, ...size],
       [['host', '127.0.0.1.evil.example'], session, ...size],
-      ...(takesAnyOrigin(routed) ? [] : [[['host', own], ['origin', 'null'], session, ...size] as const]),
-      ...(method === 'GET' || takesAnyOrigin(routed)
+      ...(judgesOrigins(routed) ? [] : [[['host', own], ['origin', 'null'], session, ...size] as const]),
+      ...(method === 'GET' || judgesOrigins(routed)
         ? []
         : [
             [['host', own], ['origin', 'http://evil.example'], session, ...size] as const,

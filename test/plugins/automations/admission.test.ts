@@ -22,6 +22,7 @@ const verdictOf = (source: string, admission: object) =>
     now: () => 0,
     admission: async () => ({ ...ALL_ADMITTED, ...admission }),
     persona: async () => true,
+    stranger: async () => undefined,
     guard: async () => ({ pass: true, exitCode: 0, output: '' }) as never,
   }).of(
     { id: 'greet', trigger: TRIGGERS[source]!, prompt: 'greet', enabled: true } satisfies Automation,

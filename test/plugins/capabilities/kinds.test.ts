@@ -86,10 +86,9 @@ t.test(
   'a kind of another group is checked and connected by its group, kept here, and its secrets never shown',
   async t => {
     const { daemon, vault, got } = await world(t)
-    t.match(await daemon.client.call('GET /capabilities/catalog'), {
-      cards: { 10: { id: 'disk', kind: 'disk', name: 'Disk', connected: false } },
-      categories: { 5: { id: 'disks' } },
-    })
+    const { cards, categories } = await daemon.client.call('GET /capabilities/catalog')
+    t.match(cards.at(-1), { id: 'disk', kind: 'disk', name: 'Disk', connected: false })
+    t.match(categories.at(-1), { id: 'disks' })
     const config = (more: object) => ({ ...DISK, config: { ...DISK.config, ...more } })
     await t.rejects(add(daemon, config({ server: 'nowhere' })), { reason: 'unprocessable', message: /nowhere has no/ })
     await t.rejects(add(daemon, config({ port: 1 })), {

@@ -1,3 +1,4 @@
+import type { OAuthLogin } from '../../../plugins/capabilities/contract.js'
 import t, { type Test } from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { withChromium } from '../../support/browser/browser.js'
@@ -43,7 +44,11 @@ const connected = async (t: Test, ttl?: number, namesIssuer?: boolean) => {
   t.match(frames.at(-1), { kind: 'result', status: { state: 'pending', code: 'sign-in' } })
   return { daemon, vault, server }
 }
-const login = (daemon: Support) => daemon.client.call('POST /capabilities/{id}/login', { id: 'guarded' })
+const login = async (daemon: Support): Promise<OAuthLogin> => {
+  const started = await daemon.client.call('POST /capabilities/{id}/login', { id: 'guarded' })
+  if (started.kind !== 'oauth') throw new Error(`expected a sign-in at a server, found one of ${started.kind}`)
+  return started
+}
 const status = (daemon: Support) => daemon.client.call('GET /capabilities/{id}/status', { id: 'guarded' })
 const who = { server: 'guarded', name: 'who', input: {} }
 

@@ -33,6 +33,8 @@ const REASONS: readonly (readonly [route: string, reason: string])[] = [
   ['POST /ingest/', 'programs report their failures there'],
   ['POST /ci/webhook/{host}', 'forges report there, with a proof of their own'],
   ['POST /automations/{id}/fire', 'programs outside call it, with a token of its own'],
+  ['GET /webchat/', 'pages of other sites call it, for their visitors'],
+  ['POST /webchat/', 'pages of other sites call it, for their visitors'],
   ['POST /workflows/{id}/gate', 'programs outside call it, with a token of its own'],
   ['GET /panels', 'the page shows the panel of one repository'],
   ['POST /needs', 'agents and programs raise needs'],

@@ -171,6 +171,11 @@ t.test('the preview of a turn names the field of the card that removes something
   )
   t.ok(found.tools.includes('Read') && !found.tools.includes('Write'))
   t.match(found.problems.join('\n'), /ghost exists nowhere[^]*no folder gone[^]*no prompt/)
+  const alone = await client.call('GET /personas/{id}/resolved', { id: 'narrow', unattended: true })
+  const onlyThen = alone.withheld.filter(({ tool }) => found.tools.includes(tool))
+  const asking = ['Ask', 'Plan', 'Handover', 'Connect']
+  t.same(onlyThen.map(({ tool }) => tool).sort(), [...asking].sort())
+  t.ok(onlyThen.every(({ by }) => by === 'unattended') && !alone.tools.some(tool => asking.includes(tool)))
   t.equal((await daemon.fetch('/personas/nobody/resolved')).status, 404)
 })
 

@@ -1,40 +1,79 @@
 import { hash } from 'node:crypto'
-import type { Host } from '../../../../sdk/index.js'
-import type { BrowserTools } from '../../tools/tool.js'
+import { refuse, type Host } from '../../../../sdk/index.js'
+import type { BrowserTools, OneBrowser } from '../../tools/tool.js'
 import type { Engine } from '../engine.js'
 import type { Turn } from '../turn.js'
 
 /** The name of the browser or terminal of a conversation; the same after a restart. */
-export const sessionNameOf = (conversationId: string): string => `agent-${hash('sha256', conversationId).slice(0, 24)}`
+export const sessionNameOf = (conversationId: string, account = ''): string =>
+  `agent-${hash('sha256', account === '' ? conversationId : `${conversationId}\n${account}`).slice(0, 24)}`
 
-/** The browser of a turn's conversation. `near`: its pages reach ports of the conversation and private addresses. */
+/** What a turn may use of the connections. */
+export interface BrowserReach {
+  /** Pages reach ports of the conversation and private addresses. */
+  readonly near: boolean
+  /** The connections that its persona names; undefined: all. */
+  readonly capabilities?: readonly string[]
+}
+
+/** The browsers of a turn's conversation: one without sign-ins, and one for each account that it uses. */
 export const browserTools = (
   host: Pick<Host, 'call' | 'serves'>,
   turn: Pick<Turn, 'conversationId' | 'log'>,
-  near: boolean,
+  { near, capabilities }: BrowserReach,
 ): BrowserTools => {
   const { conversationId, log } = turn
-  const name = sessionNameOf(conversationId)
-  let told = false
-  const session = async () =>
+  const told = new Set<string>()
+  const allowed = capabilities ? { capabilities: [...capabilities] } : {}
+  let last: string | undefined
+  const running = async (name: string) =>
     (await host.call('browsers.list')).sessions.find(each => each.name === name && each.running)
-  const read = (pageId?: string) =>
-    host.call('browsers.use', { name, action: 'read', ...(pageId !== undefined && { pageId }) })
+  const profileOf = async (account: string): Promise<{ profile: string; label: string }> => {
+    if (!(await host.serves('capabilities.profile')))
+      return refuse('not-found', `this turn has no signed-in account ${account}`)
+    const { profile, label } = await host.call('capabilities.profile', { id: account, ...allowed })
+    return { profile, label: `${label}, in ${conversationId}`.slice(0, 80) }
+  }
+  const of = (account: string | undefined): OneBrowser => {
+    const name = sessionNameOf(conversationId, account)
+    const read = (pageId?: string) =>
+      host.call('browsers.use', { name, action: 'read', ...(pageId !== undefined && { pageId }) })
+    const used = async () => {
+      // A connection that was removed meanwhile, or that the persona does not name, is used no more.
+      if (account !== undefined) await profileOf(account)
+      last = name
+    }
+    return {
+      open: async url => {
+        await used()
+        if (await running(name)) await host.call('browsers.page', { name, action: 'open', url })
+        else {
+          const own = account === undefined ? { label: `Agent of ${conversationId}` } : await profileOf(account)
+          await host.call('browsers.open', { name, conversationId, near, url, ...own })
+        }
+        if (!told.has(name)) log.push({ kind: 'browser', session: name })
+        told.add(name)
+        return read()
+      },
+      act: async act => {
+        await used()
+        const { session: after } = await host.call('browsers.page', { ...act, name })
+        return after.pages.length > 0 ? read(act.action === 'close' ? undefined : act.pageId) : undefined
+      },
+      use: async use => {
+        await used()
+        return host.call('browsers.use', { ...use, name })
+      },
+    }
+  }
   return {
     served: () => host.serves('browsers.use'),
-    session,
-    open: async url => {
-      if (await session()) await host.call('browsers.page', { name, action: 'open', url })
-      else await host.call('browsers.open', { name, conversationId, label: `Agent of ${conversationId}`, near, url })
-      if (!told) log.push({ kind: 'browser', session: name })
-      told = true
-      return read()
+    session: async () => (await running(last ?? '')) ?? running(sessionNameOf(conversationId)),
+    of,
+    code: async id => {
+      if (!(await host.serves('capabilities.code'))) return refuse('not-found', `this turn has no connection ${id}`)
+      return (await host.call('capabilities.code', { id, ...allowed })).code
     },
-    act: async act => {
-      const { session: after } = await host.call('browsers.page', { ...act, name })
-      return after.pages.length > 0 ? read(act.action === 'close' ? undefined : act.pageId) : undefined
-    },
-    use: use => host.call('browsers.use', { ...use, name }),
   }
 }
 

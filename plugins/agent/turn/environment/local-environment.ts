@@ -418,7 +418,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
           approvals: approvalTools(this.#deps.host, turn),
           connecting: this.#offers.of(turn),
           files: searchTools(this.#deps.host, prepared),
-          browser: browserTools(this.#deps.host, turn, prepared.persona?.powers.shell !== false),
+          browser: browserTools(this.#deps.host, turn, {
+            near: prepared.persona?.powers.shell !== false,
+            ...(prepared.persona && { capabilities: prepared.persona.capabilities }),
+          }),
           terminal: terminalTools(this.#deps.host, turn, program =>
             treeCommand(wall, tree.root, tree.cwd, { ...program, env: { ...variables, ...program.env } }, begun),
           ),

@@ -198,6 +198,14 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./share/share-page.js')).SharePage,
   },
   {
+    name: 'webchat',
+    label: 'Web chat',
+    icon: 'record',
+    needs: 'automations.list',
+    ...IN_LIST,
+    load: async () => (await import('./webchat/webchat-page.js')).WebchatPage,
+  },
+  {
     name: 'activity',
     icon: 'activity',
     needs: 'activity.list',

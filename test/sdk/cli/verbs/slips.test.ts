@@ -120,6 +120,8 @@ t.test('hints name the command by the path that was typed, and by its name if th
   t.equal(programName({ PATH: bin }, '/', PROGRAM), 'sandbox', 'a person put the folder on PATH')
   t.equal(programName({ PATH: bin, npm_execpath: '/usr/bin/npm' }, '/', PROGRAM), whole, 'npm put it there')
   t.equal(programName({ _: typed }, '/', PROGRAM), typed)
+  const prefixed = { PATH: bin, npm_execpath: '/usr/bin/npm', npm_config_local_prefix: folder, _: '/usr/bin/npx' }
+  t.equal(programName(prefixed, '/', PROGRAM), `npx --prefix ${folder} sandbox`, 'npx was told where it is')
   t.equal(programName({ _: '../node_modules/.bin/sandbox' }, join(folder, 'elsewhere'), PROGRAM), 'npx sandbox')
   t.equal(programName({ _: '/usr/bin/env' }, '/', PROGRAM), whole, 'something else ran it')
   t.end()

@@ -94,6 +94,9 @@ t.test('a proxy is taken from the variable of its scheme, in small letters first
     process.env.HTTPS_PROXY = value
     t.throws(() => of('https:'), { message: /^HTTPS_PROXY of the daemon: expected/ }, value)
   }
+  delete process.env.HTTPS_PROXY
+  process.env.ALL_PROXY = 'socks5h://a:1080'
+  t.throws(() => of('https:'), { message: /^ALL_PROXY of the daemon: .*found that of a SOCKS proxy, .*name the HTTP/ })
 })
 
 t.test('a name that stands for what may not be asked is refused, whatever the proxy would find', async t => {

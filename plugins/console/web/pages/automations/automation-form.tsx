@@ -98,7 +98,10 @@ export const AutomationForm = ({ close, catalog, given = {}, edits = false }: Au
   const { sources, workspaceEvents } = catalog
   const kinds = [
     ...KINDS,
-    ...sources.map(({ provider, label }) => [`from ${provider}`, `On a message: ${label}`] as const),
+    // A chat of web pages has a page of its own.
+    ...sources
+      .filter(({ provider }) => provider !== 'webchat')
+      .map(({ provider, label }) => [`from ${provider}`, `On a message: ${label}`] as const),
   ]
   const id = useSignal(given.id ?? '')
   const kind = useSignal<string>(listener ? `from ${listener.provider}` : (before?.kind ?? 'schedule'))

@@ -18,7 +18,10 @@ import { FaultLine, Item, Loaded, PageFrame, type ToneWord } from '../../ui/page
 import { Pairs } from '../../ui/pairs.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
+import { ChatForm } from '../webchat/chat-form.js'
+import { isChat } from '../webchat/chats.js'
 import { AutomationForm } from './automation-form.js'
+import { definitionOf } from './definition.js'
 import { HeldWakeSection } from './held-wakes.js'
 import { TextBlock } from '../../ui/text-block.js'
 
@@ -41,7 +44,7 @@ const triggerText = (trigger: AutomationTrigger): string => {
     case 'event':
       return 'its webhook'
     case 'listener':
-      return `messages of ${trigger.provider}`
+      return trigger.provider === 'webchat' ? 'visitors of web pages' : `messages of ${trigger.provider}`
     case 'workspace':
       return trigger.event
   }
@@ -97,7 +100,11 @@ const Actions = ({ row, catalog }: { row: AutomationRow; catalog: AutomationCata
       <FormButton
         label="Edit"
         about={id}
-        form={close => <AutomationForm close={close} catalog={catalog} given={definitionOf(row)} edits />}
+        form={close => {
+          const given = definitionOf(row)
+          if (isChat(given)) return <ChatForm close={close} given={given} />
+          return <AutomationForm close={close} catalog={catalog} given={given} edits />
+        }}
       />
       <AskButton
         label="Remove"
@@ -120,21 +127,6 @@ const Actions = ({ row, catalog }: { row: AutomationRow; catalog: AutomationCata
     </>
   )
 }
-
-/** What its author wrote, without what became of it. */
-const definitionOf = ({
-  runs: _runs,
-  nextRun: _next,
-  running: _running,
-  queued: _queued,
-  tokenAt: _token,
-  failures: _failures,
-  lastError: _error,
-  missed: _missed,
-  disabledBy: _disabled,
-  problem: _problem,
-  ...definition
-}: AutomationRow) => definition
 
 const RunRow = ({ run }: { run: AutomationRun }) => {
   const { at, outcome, detail, conversationId, durationMs, cause, by } = run

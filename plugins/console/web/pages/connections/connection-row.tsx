@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals'
 import type { CapabilitySummary, CatalogCard, OAuthLogin, OneTimeCode } from '../../../../capabilities/contract.js'
 import { askDaemon } from '../../data/api.js'
+import { goTo } from '../../data/route.js'
 import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { AskButton, DialogForm, DoneDialog, FormButton } from '../../ui/dialog.js'
@@ -22,6 +23,10 @@ const KINDS: { readonly [kind: string]: string } = {
   ssh: 'a server over SSH',
   agent: 'an agent program',
   disk: 'a network disk',
+  plugin: 'a plugin of agents',
+  extension: 'an extension',
+  browser: 'an account at a site',
+  identity: 'an identity',
 }
 /** The secret field with the seed of one-time codes. */
 const SEED = 'otp'
@@ -97,7 +102,9 @@ const SignInButton = ({ id, shown }: { id: string; shown: string }) => {
   const login = useSignal<OAuthLogin | undefined>(undefined)
   const action = useAction()
   const start = async () => {
-    login.value = await askDaemon('POST /capabilities/{id}/login', { id })
+    const started = await askDaemon('POST /capabilities/{id}/login', { id })
+    if (started.kind === 'browser') goTo('browsers', started.session)
+    else login.value = started
   }
   const close = () => {
     login.value = undefined
@@ -195,9 +202,9 @@ export const ConnectionRow = ({ connection, card }: { connection: CapabilitySumm
         </>
       }
     >
-      {status.code === 'sign-in' && kind === 'mcp' && <SignInButton id={id} shown={shown} />}
+      {(status.code === 'sign-in' || kind === 'browser') && <SignInButton id={id} shown={shown} />}
       {secrets.includes(SEED) && <CodeButton id={id} shown={shown} />}
-      {kind === 'mcp' && (
+      {(kind === 'mcp' || kind === 'plugin') && (
         <FormButton label="Tools" about={shown} form={close => <ToolsDialog id={id} shown={shown} close={close} />} />
       )}
       <ActionButton action={action} work={check} about={shown}>
