@@ -30,6 +30,7 @@ import { recorded } from './conversations/recorded.js'
 import { RecordFiles } from './conversations/record-files.js'
 import { SearchIndex } from './conversations/search-index.js'
 import { Search } from './conversations/search.js'
+import { nameConversations } from './conversations/titles.js'
 import { Transcripts } from './conversations/transcripts.js'
 import { copyCalls } from './copies/calls.js'
 import { Copies } from './copies/copies.js'
@@ -102,7 +103,7 @@ export const activate = async (host: Host): Promise<void> => {
   const changed = (id: string) => changes.changed(id)
   const conversations = new Conversations(store, log, changed)
   const helped = subagentUpdates(host, () => conversations.all)
-  const queue = new Queue(journal, () => conversations.stored())
+  const [queue, remembered] = [new Queue(journal, () => conversations.stored()), new Remembered(store, log)]
   const [transcripts, anchors, peers] = [new Transcripts(journal), new Anchors(journal), new Peers()]
   const admit = budgetsOf(host, id => conversations.find(id)?.actsAs)
   const sessions = journalSessions(journal, entry => stored.masker.maskJson(entry))
@@ -123,7 +124,6 @@ export const activate = async (host: Host): Promise<void> => {
       admit: ({ conversationId, usage, subagent }) => admitted(conversationId, usage, subagent),
     }),
   )
-  const remembered = new Remembered(store, log)
   const limiter = new Limiter(await wallLimits(place.limits, data), ControlGroups.open(data))
   const copies = new Copies({
     workspace,
@@ -139,8 +139,7 @@ export const activate = async (host: Host): Promise<void> => {
   const [cards, decisions, locks] = [new OpenCards(), new KeyedMutex(), new KeyedMutex()]
   const settings = async () => ((await host.serves('settings.get')) ? host.call('settings.get') : undefined)
   const limits = async () => subagentLimitsOf(await settings())
-  const underWay = new ProgramsUnderWay()
-  const stored = new StoredValues(host)
+  const [underWay, stored] = [new ProgramsUnderWay(), new StoredValues(host)]
   const commands = new CommandLogs(join(place.logs, 'runs'), text => stored.masker.mask(text))
   const bound = new BoundValues({
     host,
@@ -335,6 +334,7 @@ export const activate = async (host: Host): Promise<void> => {
   )
   // Prepared after a turn, so that the next private copy is ready at once.
   host.on('turn.settled', ({ branch }) => void (branch && !engine.closing && environment.warm()))
+  nameConversations(host, conversations, transcripts)
   showNeeds(host, engine)
   withdrawClosed(host, engine)
   showApprovals(host, engine)

@@ -158,6 +158,8 @@ export interface OwnedLoop {
   loop?: Loop
   /** The last thing that its agent said. */
   report?: string
+  /** The file of the workspace that holds the document of its last round. */
+  documentPath?: string
 }
 /** A saved design, from which loops are started. */
 export interface LoopDesign extends LoopShape {

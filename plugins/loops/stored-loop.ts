@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { CardLoop } from '../agent/contract.js'
+import { loopFile } from './documents.js'
 import type { Loop, LoopStart, OwnedLoop, OwnedLoopInput } from './contract.js'
 
 /** The round in hand. */
@@ -70,6 +71,7 @@ export const shownLoop = (loop: StoredLoop, rounds = Infinity): Loop => {
 export const ownedLoop = (loop: StoredLoop): OwnedLoop => ({
   loop: shownLoop(loop),
   ...(loop.report !== undefined && { report: loop.report }),
+  ...(loop.iterations.at(-1)?.document && { documentPath: loopFile(loop.conversationId) }),
 })
 
 /** Whether only its turn says that a loop is done. */

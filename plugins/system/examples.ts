@@ -212,6 +212,7 @@ export const examples = (): Examples<System> => ({
       base: 'http://127.0.0.1:8787',
       me: ADA,
       wall: 'bwrap',
+      runtimes: { script: { state: 'ready', checkedAt: 1_760_000_000_000 } },
       programs: [
         {
           name: 'git',

@@ -5,12 +5,15 @@ import { usableModel } from '../personas/models.js'
 import { INSTRUCTIONS } from './native/instructions.js'
 import { assertAccount } from '../turn/named-account.js'
 import { optionsOf } from '../turn/options.js'
+import { installed } from './acp/program.js'
+import { connectedProgram } from './connected.js'
 import type { Providers } from './providers.js'
+import { runtimesOf } from './runtimes.js'
 
 /** Serves what providers published and refused, and single answers of models. */
 export const providerCalls = (
   providers: Providers,
-  host: Pick<Host, 'call' | 'serves' | 'emit' | 'log'>,
+  host: Pick<Host, 'call' | 'serves' | 'emit' | 'log' | 'place'>,
 ): Handlers<ProviderCalls & CompletionCalls> => ({
   ...completionCalls(host),
   'GET /agent/commands': async ({ agent: id }) => {
@@ -24,6 +27,13 @@ export const providerCalls = (
       harnesses: [...harnesses],
       models: [...models],
     })),
+  }),
+  'agent.runtimes': async () => ({
+    runtimes: await runtimesOf(
+      host,
+      providers.builtIn.map(({ id }) => id),
+      async name => installed(await connectedProgram(host, name)),
+    ),
   }),
   'agent.usableModel': async ({ models }) => {
     const first = await usableModel(models, providers)

@@ -71,7 +71,7 @@ const agentPrograms = (host: Pick<Host, 'call' | 'serves' | 'place'>, vendor: Ac
       run: async function* (request, io) {
         const closed = await closedByShield(host, id, request.conversationId)
         if (closed !== undefined) return yield { kind: 'error', message: closed }
-        const program = await programOf(host, name).catch((error: unknown) => Refusal.from(error))
+        const program = await connectedProgram(host, name).catch((error: unknown) => Refusal.from(error))
         if (program instanceof Refusal) return yield { kind: 'error', message: program.message }
         yield* vendor(id, program, request, io)
       },
@@ -95,7 +95,7 @@ const modelServers = (host: Pick<Host, 'call' | 'serves'>, deps: NativeDeps): Co
 })
 
 /** The program with its command, variables and secret values. */
-const programOf = async (host: Pick<Host, 'call' | 'place'>, name: string): Promise<AgentProgram> => {
+export const connectedProgram = async (host: Pick<Host, 'call' | 'place'>, name: string): Promise<AgentProgram> => {
   const { label, command, env } = await host.call('capabilities.runtime', { id: name })
   const [word = '', ...args] = command
   const program: AgentProgram = {

@@ -46,12 +46,26 @@ export interface ProviderCalls {
 
   /** List the providers that need no connection. */
   'agent.providers'(): { providers: BuiltInProvider[] }
+  /** Says of each provider that turns can name whether it could be used now, without asking the network. */
+  'agent.runtimes'(): { runtimes: RuntimeStates }
   /** Finds the first of some models that a turn could run on now, by its place in the list. */
   'agent.usableModel'(input: { models: WantedModel[] }): { first?: Count }
   /** Refuses a provider, harness, model or account that no turn could run on. */
   'agent.assertChoice'(input: { agent?: string; harness?: Harness; model?: string; account?: string }): Ok
   /** The instructions of every model where nothing else is set: the sandbox's own. */
   'agent.instructions'(): { chars: Count; text: string }
+}
+
+/** Whether what runs turns could be used now. */
+export interface ProviderRuntime {
+  state: 'ready' | 'unavailable' | 'unknown'
+  /** Why not. */
+  detail?: string
+  checkedAt: Millis
+}
+/** By provider, as a message names it. */
+export interface RuntimeStates {
+  [provider: string]: ProviderRuntime
 }
 
 /** Single answers of models, for other groups. */

@@ -2,15 +2,22 @@ import type { Handlers, Host } from '../../../sdk/index.js'
 import { meOf, httpRequestOf } from '../request.js'
 import type { InfoCalls } from './contract.js'
 import { Programs } from './programs.js'
+import { Runtimes } from './runtimes.js'
 
 /** Serves facts about this daemon, and the problems that groups found in their files. */
-export const infoCalls = (host: Pick<Host, 'call' | 'collect'>): Handlers<InfoCalls> => {
+export const infoCalls = (host: Pick<Host, 'call' | 'collect' | 'serves'>): Handlers<InfoCalls> => {
   const programs = new Programs(host)
+  const runtimes = new Runtimes(host)
   return {
     'GET /info': async (_input, context) => {
       const { base } = httpRequestOf(context)
       const known = await host.call('kernel.info')
-      return { ...known, contract: '1', programs: await programs.known(), base, me: meOf(context.caller) }
+      // A token sees nothing of accounts.
+      const states = context.caller.kind === 'token' ? undefined : await runtimes.known()
+      return {
+        ...{ ...known, contract: '1', programs: await programs.known(), base, me: meOf(context.caller) },
+        ...(states && { runtimes: states }),
+      }
     },
     'GET /system/manifest-problems': async () => {
       const reports = (await host.collect('system.manifestProblems')).flat()

@@ -1,3 +1,4 @@
+import type { RuntimeStates } from '../../agent/contract.js'
 import type { BootProgress, Program } from '../../../sdk/kernel.js'
 import type { Me } from '../access/contract.js'
 
@@ -19,6 +20,8 @@ export interface Info {
   /** What turns and terminals run behind; `none`: they have the rights of the user who runs the daemon. */
   wall: 'bwrap' | 'unshare' | 'none'
   programs: Program[]
+  /** Whether each provider could be used, a minute ago at most; left out while starting, and for tokens. */
+  runtimes?: RuntimeStates
   boot: BootProgress
   /** The address that links name: the public one where one is configured, else that of this request. */
   base: string

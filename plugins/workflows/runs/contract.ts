@@ -29,6 +29,8 @@ export interface WorkflowStepRun {
   document?: LoopDocument
   /** The last thing that its agent said. */
   report?: string
+  /** The file of the workspace that it wrote its document to. */
+  reportPath?: string
 }
 /** One run of a design. */
 export interface WorkflowRun {

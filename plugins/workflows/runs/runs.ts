@@ -264,7 +264,11 @@ export class Runs {
   }
 
   /** Writes what the loop of a step says. */
-  async #take(id: string, { waitingFor: _need, ...step }: StoredStep, { loop, report }: OwnedLoop): Promise<void> {
+  async #take(
+    id: string,
+    { waitingFor: _need, ...step }: StoredStep,
+    { loop, report, documentPath }: OwnedLoop,
+  ): Promise<void> {
     if (!loop) {
       await this.#put(withStep(this.get(id), { ...step, ...LOST, endedAt: Date.now() }))
       return
@@ -285,6 +289,7 @@ export class Runs {
       withStep(this.get(id), {
         ...{ ...now, ...shortResult(result), state: stateOf(loop), endedAt: Date.now() },
         ...(detail !== undefined && { detail }),
+        ...(documentPath !== undefined && { reportPath: documentPath }),
       }),
     )
     failpoint('workflows.step.ended')

@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Frame } from '../../../plugins/agent/contract.js'
+import { accessViewWith } from '../../../sdk/node/access/access-view.js'
+import { cardFor } from '../../../sdk/node/access/card-view.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { until } from '../../support/browser/browser.js'
 import { exactly } from '../../support/lists.js'
@@ -39,6 +41,15 @@ t.test('a turn runs on an account, and its conversation stays there', async t =>
   )
   await until(async () => (await rowsOf(it))[0]?.usage !== undefined)
   t.match(await rowsOf(it), exactly({ usage: { windows: exactly({ kind: 'week', utilization: 42 }) } }))
+  t.match(
+    frames.find(({ kind }) => kind === 'account_usage'),
+    { account: first.id, windows: exactly({ kind: 'week', utilization: 42 }) },
+  )
+  const card = await it.call('GET /agents/{id}', { id: 'one' })
+  t.match(card, { account: first.id, placement: { kind: 'local' } })
+  const everything = accessViewWith(it.daemon.workspace, undefined)
+  t.notOk('account' in cardFor({ ...everything, isToken: true }, card), 'a token sees no account')
+  t.equal(cardFor(everything, card).account, first.id)
   const second = await it.key([...it.server.keys][1]!)
   await it.call('POST /accounts/{provider}/disconnect', { ...acme, id: first.id })
   t.match(

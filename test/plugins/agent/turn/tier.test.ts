@@ -5,6 +5,7 @@ import { FailedRounds } from '../../../../plugins/agent/turn/tier/failed-rounds.
 import type { SettingsGiven } from '../../../../plugins/settings/contract.js'
 import type { UsageTurn } from '../../../../plugins/usage/contract.js'
 import { daemonWith } from '../../../support/daemon.js'
+import { until } from '../../../support/browser/browser.js'
 import { exactly } from '../../../support/lists.js'
 import { modelServer, type ScriptedReply, type SeenRequest } from '../../../support/servers/model-server.js'
 import { framesOf } from '../../../support/turns.js'
@@ -37,7 +38,7 @@ const world = async (t: Test, answers: Answers = {}) => {
   const choice = { label: 'Local', ready: true, fast: true }
   const models = ['big', 'small'].map(id => ({ id, label: id, ...ROW }))
   const judges = [{ id: 'judge', label: 'Judge', ...ROW }]
-  const { client } = await daemonWith(t, ['agent', 'settings'], {
+  const { client } = await daemonWith(t, ['agent', 'agents', 'settings'], {
     fakes: {
       'endpoints.choices': () => ({
         endpoints: [
@@ -58,7 +59,13 @@ const world = async (t: Test, answers: Answers = {}) => {
   let nth = 0
   const turn = async (input: object = {}): Promise<Frame[]> => {
     const conversationId = `c-${++nth}`
-    await client.call('POST /agent', { conversationId, agent: 'endpoint/local', prompt: 'rename x to y', ...input })
+    await client.call('POST /agent', {
+      conversationId,
+      agent: 'endpoint/local',
+      prompt: 'rename x to y',
+      title: 't',
+      ...input,
+    })
     return (await framesOf(client, conversationId).all()).map(({ event }) => event)
   }
   /** The lines of turns, without those of judges. */
@@ -192,7 +199,7 @@ t.test('an easy turn without a fast model that can be used is denied, and runs a
 t.test('words that name the chosen model go into a turn on the fast one; the next turn has the chosen one', async t => {
   const { client, set, asked } = await world(t, { small: { ...DONE, everyMs: 300 } })
   await set({ autoTier: 'on', autoFastModels: FAST })
-  const to = { conversationId: 'w', agent: 'endpoint/local', model: 'big' }
+  const to = { conversationId: 'w', agent: 'endpoint/local', model: 'big', title: 't' }
   await client.call('POST /agent', { ...to, prompt: 'rename it' })
   const watched = framesOf(client, 'w')
   await watched.until(({ kind }) => kind === 'init')
@@ -235,4 +242,21 @@ t.test('calls of one answer fail as one round, and those of subagents do not cou
     [0, 1, 1, 1, 1, 1, 1, 1, 1, 2],
   )
   t.end()
+})
+
+t.test('a conversation is named by a model of small jobs after its first turn, unless a person did', async t => {
+  const { client, set } = await world(t, { judge: { text: ['“Rename x to y.”'] } })
+  const started = async (conversationId: string, more: object = {}) => {
+    await client.call('POST /agent', { conversationId, agent: 'endpoint/local', prompt: 'rename it', ...more })
+    await framesOf(client, conversationId).all()
+  }
+  const titleOf = async (id: string) => (await client.call('GET /agents/{id}', { id })).title
+  await set({})
+  await started('own', { title: 'Mine' })
+  await started('named')
+  await until(async () => (await titleOf('named')) === 'Rename x to y')
+  t.equal(await titleOf('own'), 'Mine')
+  await set({ quickModel: [] })
+  await started('unnamed')
+  t.equal(await titleOf('unnamed'), 'rename it', 'nobody chose a model for it')
 })

@@ -33,6 +33,12 @@ const BlameRow = ({ repo, line }: { repo: string; line: BlamedLine }) => (
             {line.hunk.sha.slice(0, 8)} {visibleText(line.hunk.author)}, {agoOf(line.hunk.at)}
           </a>
         ))}
+      {line.hunk?.conversationId !== undefined && (
+        <>
+          {' '}
+          <a href={fragmentOf('c', line.hunk.conversationId)}>conversation</a>
+        </>
+      )}
     </span>
     <span class="quiet found-line">{line.number}</span>
     <span class="blame-text" dir="ltr">
