@@ -9,10 +9,14 @@ export type FireVerdict =
   | { readonly kind: 'skip'; readonly detail: string }
   | { readonly kind: 'hold'; readonly reason: string; readonly autoRunAt?: number }
 
+/** What fires come from, as the settings call it. */
+type FireSource = keyof Omit<AdmissionFloor, 'workflow'>
+
 /** What the checks ask. */
 export interface FireChecksDeps {
   readonly now: () => number
-  readonly admission: () => Promise<Omit<AdmissionFloor, 'workflow'>>
+  /** What the safety policy says about fires of a source. */
+  readonly admit: (source: FireSource) => Promise<SettingVerdict>
   readonly persona: (id: string) => Promise<boolean>
   readonly guard: (command: string, payload: string | undefined, signal: AbortSignal) => Promise<GuardResult>
 }
@@ -26,14 +30,14 @@ const GO: FireVerdict = { kind: 'go' }
 const skip = (detail: string): FireVerdict => ({ kind: 'skip', detail })
 
 /** What the settings call the source of a trigger: web chat is a listener with a verdict of its own. */
-const sourceOf = (trigger: Automation['trigger']): keyof Omit<AdmissionFloor, 'workflow'> =>
+const sourceOf = (trigger: Automation['trigger']): FireSource =>
   trigger.kind === 'listener' && trigger.provider === 'webchat' ? 'webchat' : trigger.kind
 
 /** Asks admission, persona, guard and holds, in this order. */
-export const fireChecks = ({ now, admission, persona, guard }: FireChecksDeps): FireChecks => ({
+export const fireChecks = ({ now, admit, persona, guard }: FireChecksDeps): FireChecks => ({
   of: async ({ trigger, actsAs, guard: command, requireApproval, holdForSeconds }, fire, signal) => {
     const source = sourceOf(trigger)
-    const floor: SettingVerdict = (await admission())[source]
+    const floor = await admit(source)
     if (floor === 'deny') return skip(`the settings deny fires by ${source} (admission)`)
     if (actsAs !== undefined && !(await persona(actsAs))) return skip(`its persona ${actsAs} is gone`)
     if (fire.held !== undefined) return GO
