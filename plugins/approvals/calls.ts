@@ -7,6 +7,7 @@ import type { PathTree } from '../../sdk/node/files/open-path.js'
 import type { Access } from '../../sdk/reach.js'
 import { valueMasker } from '../../sdk/node/access/value-masker.js'
 import type { Approval, ApprovalInput, ApprovalsCalls, ApprovalStatus } from './contract.js'
+import { draftCalls } from './drafts.js'
 import { executorsNow } from './executors/executors.js'
 import { publishedPath } from './executors/outbox.js'
 import type { MediaCopies } from './media.js'
@@ -114,7 +115,38 @@ export const approvalsCalls = ({ host, queue, copies }: ApprovalCallDeps): Handl
     }
   }
 
+  const listed = async ({ caller }: Context): Promise<Approval[]> => {
+    const access = accessOf(host, caller)
+    const find = executorsNow(host, copies)
+    const found: StoredApproval[] = []
+    for (const item of queue.all) if ((await access(item)) !== undefined) found.push(item)
+    return Promise.all(found.map(item => shown(item, caller, find)))
+  }
+
+  const propose = async (input: ApprovalInput, context: Context): Promise<Approval> => {
+    const { caller } = context
+    const { conversationId } = input
+    if (conversationId !== undefined) {
+      const access =
+        (await liveConversation(host, conversationId)) && (await accessOf(host, caller)({ conversationId }))
+      if (!access) refuse('unprocessable', `there is no conversation ${JSON.stringify(conversationId)}`)
+      if (access === 'read') refuseReading(conversationId)
+    }
+    const by = { actor: caller.actor, owner: ownerOf(caller), replacesAll: isMaintainer(caller) }
+    const tree = { root: host.place.workspace, reach: await reachFor(host, caller) }
+    return shown(await file(input, by, tree, context), caller)
+  }
+
   return {
+    ...draftCalls({
+      listed,
+      propose,
+      kindOf: id => queue.find(id)?.kind,
+      assertMayApprove: ({ caller }) =>
+        isMaintainer(caller) || refuse('forbidden', 'status: expected proposed, because only a maintainer says yes'),
+      approve: async (id, digest, context) => shown(await queue.approve(id, { digest }, context), context.caller),
+      remove: (id, context) => queue.remove(id, context),
+    }),
     'GET /approvals': async ({ status, kind, conversationId, limit = LISTED, before = Infinity }, { caller }) => {
       const wanted = status === undefined ? STATUSES : new Set(status.split(',').map(each => each.trim()))
       for (const each of wanted)
@@ -136,19 +168,7 @@ export const approvalsCalls = ({ host, queue, copies }: ApprovalCallDeps): Handl
       const find = executorsNow(host, copies)
       return { approvals: await Promise.all(found.map(item => shown(item, caller, find))), counts }
     },
-    'POST /approvals': async (input, context) => {
-      const { caller } = context
-      const { conversationId } = input
-      if (conversationId !== undefined) {
-        const access =
-          (await liveConversation(host, conversationId)) && (await accessOf(host, caller)({ conversationId }))
-        if (!access) refuse('unprocessable', `there is no conversation ${JSON.stringify(conversationId)}`)
-        if (access === 'read') refuseReading(conversationId)
-      }
-      const by = { actor: caller.actor, owner: ownerOf(caller), replacesAll: isMaintainer(caller) }
-      const tree = { root: host.place.workspace, reach: await reachFor(host, caller) }
-      return shown(await file(input, by, tree, context), caller)
-    },
+    'POST /approvals': propose,
     'POST /approvals/{id}/approve': async ({ id, ...yes }, context) => {
       if (movesMoney(queue.get(id)) && context.caller.role !== 'owner')
         refuse('forbidden', 'this moves money: only the owner may say yes')

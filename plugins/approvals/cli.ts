@@ -13,6 +13,7 @@ const STATES = {
 /** The verbs of the group. */
 export const cli: CliTable<ApprovalsCalls> = {
   bare: 'list',
+  hidden: ['GET /drafts', 'POST /drafts', 'DELETE /drafts/{id}'],
   verbs: {
     list: {
       call: 'GET /approvals',

@@ -28,7 +28,9 @@ export interface PostBody {
 /** Something to do in an outside system, as a person sees it. */
 export interface ShownAction {
   /**
-   * `<provider>.<type>`, as in the setting `actionRules`; of an extension's tool `<publisher>.<name>.<tool>`.
+   * `<provider>.<type>`, as in the setting `actionRules`; of an extension's tool `<publisher>.<name>.<tool>`, of a tool
+   * of a connected server `<connection>.<tool>` in small letters.
+   *
    * `outbox.publish` publishes a file or folder (`path`, and if wanted `as` and `expiresAt`), which is copied when the
    * action is filed.
    */
@@ -124,6 +126,33 @@ export interface ApprovalPage {
   counts: { [status: string]: Count }
 }
 
+/** A post of the queue, as older clients know it. */
+export interface Draft extends PostBody {
+  id: ApprovalId
+  status: 'proposed' | 'approved' | 'posting' | 'posted' | 'failed'
+  actsAs?: string
+  scheduledAt?: Millis
+  why?: string
+  conversationId?: ConversationId
+  createdAt: Millis
+  updatedAt: Millis
+  /** Where what was published is. */
+  url?: string
+  /** Why it failed, or what is missing. */
+  problem?: string
+}
+/** A post to save, as older clients send it. */
+export interface DraftInput extends PostBody {
+  /** Left out: a new one. */
+  id?: ApprovalId
+  /** `approved`: say yes to exactly this content, as `POST /approvals/{id}/approve` does. */
+  status?: 'proposed' | 'approved'
+  actsAs?: Words<60>
+  scheduledAt?: Millis
+  why?: string & MostCharacters<2000>
+  conversationId?: ConversationId
+}
+
 /** Posts and actions that agents have prepared, and that a person allows before they are carried out. */
 export interface ApprovalsCalls {
   /**
@@ -200,6 +229,30 @@ export interface ApprovalsCalls {
    * - 409: it is being sent
    */
   'DELETE /approvals/{id}'(input: { id: ApprovalId }): Ok
+
+  /** List the posts of the queue, newest first, for older clients: `GET /approvals` without actions and declined items. */
+  'GET /drafts'(): { drafts: Draft[] }
+
+  /**
+   * Save a post for older clients: `POST /approvals`, and with the status `approved` the yes to what is sent here.
+   *
+   * - 400: arguments that do not fit, or a path that leaves the workspace
+   * - 403: it is somebody else's, or `approved` by a caller that is no maintainer
+   * - 404: the id names an action
+   * - 409: it is being sent, or done
+   * - 413: the files have more than 100 MiB together
+   * - 422: a path names no file, the value of a stored secret is in it, or there is no such conversation
+   * - 424: nothing here can carry it out; it stays proposed
+   */
+  'POST /drafts'(input: DraftInput): Draft
+
+  /**
+   * Remove a post and its copied files, for older clients: `DELETE /approvals/{id}`.
+   *
+   * - 404: no such post
+   * - 409: it is being sent
+   */
+  'DELETE /drafts/{id}'(input: { id: ApprovalId }): Ok
 
   /** Proposes something from inside a turn; paths of files are below `files.root`. */
   'approvals.file'(

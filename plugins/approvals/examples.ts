@@ -1,5 +1,5 @@
 import type { Examples } from '../../sdk/contract.js'
-import type { Approval, ApprovalsCalls } from './contract.js'
+import type { Approval, ApprovalsCalls, Draft } from './contract.js'
 
 const DIGEST = 'b'.repeat(64)
 const POST = {
@@ -17,6 +17,11 @@ const APPROVED: Approval = {
   ...{ status: 'approved', approvedBy: 'ada@example.org', approvedAt: 1_760_000_100_000, sendAt: 1_760_000_160_000 },
 }
 
+const DRAFT: Draft = {
+  ...POST.post,
+  ...{ id: 'a-1', status: 'proposed', why: POST.why, createdAt: 1_760_000_000_000, updatedAt: 1_760_000_000_000 },
+}
+
 /** One use of each call. */
 export const examples = (): Examples<ApprovalsCalls> => ({
   'GET /approvals': { input: { status: 'proposed' }, output: { approvals: [PROPOSED], counts: { proposed: 1 } } },
@@ -28,4 +33,7 @@ export const examples = (): Examples<ApprovalsCalls> => ({
     output: { ...PROPOSED, status: 'declined', declinedBy: 'ada@example.org', reason: 'Not before Monday.' },
   },
   'DELETE /approvals/{id}': { input: { id: 'a-1' }, output: { ok: true } },
+  'GET /drafts': { output: { drafts: [DRAFT] } },
+  'POST /drafts': { input: { ...POST.post, status: 'proposed' }, output: DRAFT },
+  'DELETE /drafts/{id}': { input: { id: 'a-1' }, output: { ok: true } },
 })

@@ -5,7 +5,6 @@ import { sendPush } from '../../sdk/node/push/send-push.js'
 import { promptWords } from '../../sdk/node/push/words.js'
 import { workNetwork } from '../../sdk/node/programs/work-network.js'
 import { record } from '../../sdk/node/record/record.js'
-import type { AdmissionFloor } from '../settings/contract.js'
 import type { HeldWake, WebhookFired } from './contract.js'
 import { DefinitionFile } from './definitions/definitions.js'
 import { Switches } from './definitions/switches.js'
@@ -30,10 +29,6 @@ import { VisitorThreads } from './webchat/threads.js'
 import { Visits } from './webchat/visits.js'
 import { Webhooks } from './webhooks/webhooks.js'
 import { WorkspaceEvents } from './workspace-events.js'
-
-const ALL_ADMITTED: Omit<AdmissionFloor, 'workflow'> = {
-  ...{ schedule: 'allow', event: 'allow', listener: 'allow', webchat: 'allow', workspace: 'allow' },
-}
 
 /** The parts of the group, which share its store. */
 export interface AutomationParts {
@@ -124,7 +119,10 @@ export const automationParts = (host: Host, clock: FireClock = systemClock): Aut
   const checks = fireChecks({
     ...{ now: clock.now, persona, guard },
     stranger: automation => strangerProblem(host, automation),
-    admission: async () => (await settings())?.admission ?? ALL_ADMITTED,
+    admit: async source =>
+      (await host.serves('safety.admit'))
+        ? (await host.call('safety.admit', { source })).verdict
+        : ((await settings())?.admission[source] ?? 'allow'),
   })
   const fires: Fires = new Fires({
     ...{ clock, store, log, turns, checks, recorder, held, definition, changed, signal },

@@ -1,6 +1,7 @@
 import typia from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
 import type { Ok } from '../../sdk/types.js'
+import type { ActionCalls } from './actions/contract.js'
 import type { CatalogCalls } from './cards/contract.js'
 import type { KindEntry } from './kinds/contract.js'
 import type { LoginCalls } from './login/contract.js'
@@ -9,6 +10,7 @@ import type { RecommendationCalls } from './recommendations/contract.js'
 import type { RecordCalls } from './records/contract.js'
 import type { ServerCalls } from './servers/contract.js'
 
+export type * from './actions/contract.js'
 export type * from './cards/contract.js'
 export type * from './kinds/contract.js'
 export type * from './login/contract.js'
@@ -53,6 +55,8 @@ export interface ConnectedTool {
   input: { [keyword: string]: unknown }
   readOnly: boolean
   destructive: boolean
+  /** The key of the action that it is, where it may change something: a person can allow it later. */
+  action?: string
   /** Whether a call of it needs a person's yes, where the mode of the turn asks for one at all. */
   approve: boolean
 }
@@ -201,6 +205,7 @@ export interface CapabilitiesEvents {
 
 export interface CapabilitiesCalls
   extends
+    ActionCalls,
     CapabilityServices,
     RecordCalls,
     RecommendationCalls,

@@ -1,4 +1,5 @@
 import { type Contract, type Host, refuse } from '../../sdk/index.js'
+import { actionCalls } from './actions/actions.js'
 import { agentKind, runtimeOf } from './agents/agent-kind.js'
 import { AgentPlugins } from './agent-plugins/plugin-kind.js'
 import { catalogFor } from './cards/catalog.js'
@@ -102,6 +103,7 @@ export const activate = async (host: Host): Promise<void> => {
   const codes = oneTimeCodes(host, { entries: () => capabilities.entries, vault: capabilities.vault })
   await host.serve(calls, {
     ...mcp.calls,
+    ...actionCalls(() => capabilities.entries),
     ...logins,
     ...codes.calls,
     'GET /capabilities': async () => ({

@@ -1,7 +1,7 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { Count, Millis, Ok, Text } from '../../sdk/types.js'
-import type { CommandClass, SettingVerdict } from '../settings/contract.js'
+import type { AdmissionFloor, CommandClass, SettingVerdict } from '../settings/contract.js'
 
 /** What is decided about. */
 export interface SafetySubject {
@@ -217,6 +217,8 @@ export interface SafetyServices {
   'safety.settle'(input: { id: string; outcome: 'approved' | 'declined' | 'refused'; answeredBy?: string }): Ok
   /** Names the classes of a shell line. */
   'safety.classify'(input: { text: string }): { classes: CommandClass[] }
+  /** Says whether something that starts turns by itself may, by its source: at once, after a person's yes, or not. */
+  'safety.admit'(input: { source: keyof AdmissionFloor }): { verdict: SettingVerdict }
 }
 
 /** What agents may do while nobody looks. */

@@ -164,6 +164,7 @@ export const activate = async (host: Host): Promise<void> => {
       return { ok: true as const }
     },
     'safety.classify': ({ text }) => ({ classes: commandClasses(text) }),
+    'safety.admit': async ({ source }) => ({ verdict: (await host.call('settings.get')).admission[source] }),
   })
 }
 

@@ -9,7 +9,11 @@ export const automationsDaemon = (
   options: SupportOptions = {},
   more: readonly string[] = [],
 ): Promise<Support> =>
-  daemonWith(t, ['automations', 'agent', 'agents', 'activity', 'settings', 'system', 'usage', ...more], options)
+  daemonWith(
+    t,
+    ['automations', 'agent', 'agents', 'activity', 'settings', 'safety', 'system', 'usage', ...more],
+    options,
+  )
 
 /** An automation that is on, with what a test says about it. */
 export const automation = (id: string, more: Partial<Automation> & Pick<Automation, 'trigger'>): Automation => ({

@@ -326,9 +326,12 @@ const judgedAs = ({ readOnly, approve }: ConnectedTool, mode: PermissionMode): T
   return approve ? 'other' : 'read'
 }
 
-/** The key under which a person can allow a call of an extension's tool later; undefined: it only reads. */
-const actionOf = ({ server, name, readOnly }: ConnectedTool): string | undefined =>
-  server.startsWith('extension:') && !readOnly ? `${server.slice('extension:'.length)}.${name}` : undefined
+/** The action that a person can allow later in place of a call of a tool; undefined: it only reads. */
+const actionOf = ({ server, name, readOnly, action }: ConnectedTool): RuledCall['action'] => {
+  if (readOnly) return undefined
+  if (server.startsWith('extension:')) return { key: `${server.slice('extension:'.length)}.${name}` }
+  return action === undefined ? undefined : { key: action, capability: server }
+}
 
 /** Converts refusals and failures of a server into a failed result. */
 const calledOutside = async (call: Promise<ToolResult>, signal: AbortSignal): Promise<ToolResult> => {

@@ -24,9 +24,11 @@ export interface RuledCall {
   readonly persona?: string | undefined
   /** It is a tool of a connected server or an extension. */
   readonly foreign?: boolean
-  /** The key of the action, of a tool of an extension that may change something: a person can allow it later. */
-  readonly action?: string | undefined
+  /** The action that a tool which may change something is: a person can allow it later. */
+  readonly action?: { readonly key: string; readonly capability?: string } | undefined
 }
+
+type HeldAction = NonNullable<RuledCall['action']>
 
 const GO: SafetyRuling = { verdict: 'go' }
 const MOST_TEXT = 20_000
@@ -56,7 +58,7 @@ export class SafetyGate {
     let decided = await this.#decided(turn, ruled, subject)
     let files = action !== undefined && !message.attended
     if (action !== undefined && decided.verdict !== 'deny') {
-      const asAction = await this.#decided(turn, ruled, actionSubject(call, action))
+      const asAction = await this.#decided(turn, ruled, actionSubject(call, action.key))
       if (asAction.verdict !== 'allow') [decided, files] = [asAction, true]
     }
     const { verdict, classes, id, message: told = decided.reason } = decided
@@ -105,9 +107,16 @@ export class SafetyGate {
   }
 
   /** Files a held call for a person to allow; undefined: it could not be filed. */
-  async #filed({ conversationId, run }: Turn, { input }: GatedCall, key: string): Promise<string | undefined> {
+  async #filed(
+    { conversationId, run }: Turn,
+    { input }: GatedCall,
+    { key, capability }: HeldAction,
+  ): Promise<string | undefined> {
     if (!(await this.#host.serves('approvals.file'))) return undefined
-    const action = { key, summary: `Use the tool ${key}`.slice(0, 500), args: input as { [name: string]: unknown } }
+    const action = {
+      ...{ key, summary: `Use the tool ${key}`.slice(0, 500), args: input as { [name: string]: unknown } },
+      ...(capability !== undefined && { capability }),
+    }
     try {
       return (await this.#host.call('approvals.file', { kind: 'action', action, conversationId, run })).id
     } catch (error) {
@@ -157,7 +166,7 @@ const subjectOf = (
   return undefined
 }
 
-/** A call of an extension's tool as an action: its key is `<provider>.<type>`. */
+/** A call of a tool of a server or an extension as an action: its key is `<provider>.<type>`. */
 const actionSubject = ({ name, input }: GatedCall, key: string): SafetySubject => {
   const dot = key.indexOf('.')
   const text = (JSON.stringify(input) ?? name).slice(0, MOST_TEXT).toWellFormed()

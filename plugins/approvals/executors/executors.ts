@@ -2,6 +2,7 @@ import type { Host } from '../../../sdk/index.js'
 import type { MediaCopies } from '../media.js'
 import type { StoredApproval } from '../stored-approval.js'
 import type { FindExecutor, Missing } from './executor.js'
+import { connectionAction } from './connection-action.js'
 import { extensionTool, toolsOfExtensions } from './extension-tool.js'
 import { outboxFiles, outboxPage, publishedPath } from './outbox.js'
 import { webhook } from './webhook.js'
@@ -11,7 +12,10 @@ export const executorsNow = (host: Pick<Host, 'call' | 'serves' | 'place'>, copi
   let tools: ReturnType<typeof toolsOfExtensions> | undefined
   return async item => {
     if (item.action && publishedPath(item.action) !== undefined) return outboxFiles(host, copies, item)
-    if (item.kind === 'action') return extensionTool(host, item, await (tools ??= toolsOfExtensions(host)))
+    if (item.kind === 'action')
+      return (
+        (await connectionAction(host, item)) ?? extensionTool(host, item, await (tools ??= toolsOfExtensions(host)))
+      )
     const { platform } = item.post!
     if (platform === 'webhook') return webhook(host, copies, item)
     return platform === 'outbox' ? outboxPage(host, copies, item) : missingFor(host, item)

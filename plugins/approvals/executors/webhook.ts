@@ -8,6 +8,7 @@ import { valueMasker } from '../../../sdk/node/access/value-masker.js'
 import type { MediaCopies, SentMedia } from '../media.js'
 import type { StoredApproval } from '../stored-approval.js'
 import { UnknownOutcome, type CarriedOut, type Executor, type Missing } from './executor.js'
+import { textWithSecrets } from './with-secrets.js'
 
 type WebhookHost = Pick<Host, 'call' | 'serves'>
 
@@ -46,7 +47,7 @@ const sent = async (
   signal: AbortSignal,
 ): Promise<CarriedOut> => {
   const { target = '', title = '', content } = item.post!
-  const filled = await Promise.all([target, title, content].map(text => resolved(host, item, text)))
+  const filled = await Promise.all([target, title, content].map(text => textWithSecrets(host, item, text)))
   const { type, body } = bodyOf(filled[1]!, filled[2]!, await copies.read(item))
   const masker = await valueMasker(host)
   let answer: OutboundReply
@@ -79,20 +80,6 @@ const sent = async (
     result: `${status} ${statusText}\n${[...text].slice(0, MOST_RESULT).join('')}`.trim(),
     ...(url !== undefined && { url: masker.mask(url) }),
   }
-}
-
-/** A text with the values of its secrets. */
-const resolved = async (host: WebhookHost, item: StoredApproval, text: string): Promise<string> => {
-  if (!text.includes('{{secret:')) return text
-  if (!(await host.serves('secrets.resolve'))) refuse('unprocessable', 'this sandbox stores no secrets')
-  const { id, conversationId } = item
-  const answer = await host.call('secrets.resolve', {
-    ...{ text, lane: 'code', detail: `approval ${id}` },
-    ...(conversationId !== undefined && { conversationId }),
-  })
-  if (answer.refused !== undefined) refuse('forbidden', answer.refused)
-  if (answer.unknown?.length) refuse('unprocessable', `no secret is stored as ${answer.unknown.join(', ')}`)
-  return answer.text ?? text
 }
 
 /** The policy of conversations: public addresses, and what a maintainer allowed of the machine's own network. */

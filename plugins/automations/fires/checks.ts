@@ -10,10 +10,14 @@ export type FireVerdict =
   | { readonly kind: 'skip'; readonly detail: string }
   | { readonly kind: 'hold'; readonly reason: string; readonly autoRunAt?: number }
 
+/** What fires come from, as the settings call it. */
+type FireSource = keyof Omit<AdmissionFloor, 'workflow'>
+
 /** What the checks ask. */
 export interface FireChecksDeps {
   readonly now: () => number
-  readonly admission: () => Promise<Omit<AdmissionFloor, 'workflow'>>
+  /** What the safety policy says about fires of a source. */
+  readonly admit: (source: FireSource) => Promise<SettingVerdict>
   readonly persona: (id: string) => Promise<boolean>
   /** Why an automation must not answer visitors. */
   readonly stranger: (automation: Automation) => Promise<string | undefined>
@@ -29,11 +33,11 @@ const GO: FireVerdict = { kind: 'go' }
 const skip = (detail: string): FireVerdict => ({ kind: 'skip', detail })
 
 /** Asks admission, persona, guard and holds, in this order. */
-export const fireChecks = ({ now, admission, persona, stranger, guard }: FireChecksDeps): FireChecks => ({
+export const fireChecks = ({ now, admit, persona, stranger, guard }: FireChecksDeps): FireChecks => ({
   of: async (automation, fire, signal) => {
     const { trigger, guard: command, requireApproval, holdForSeconds } = automation
     const source = isWebchat(automation) ? 'webchat' : trigger.kind
-    const floor: SettingVerdict = (await admission())[source]
+    const floor = await admit(source)
     if (floor === 'deny') return skip(`the settings deny fires by ${source} (admission)`)
     const actsAs = wornBy(automation)
     if (actsAs !== undefined && !isBare(automation) && !(await persona(actsAs)))

@@ -67,6 +67,12 @@ export const cardedKind = (
     forget: async id => kind.forget?.(id),
     rename: async (id, to) => kind.rename?.(id, to),
     busy: id => kind.busy?.(id) ?? false,
+    ...(kind.actions && {
+      actions: {
+        check: (entry, action) => kind.actions!.check(whole(entry), action),
+        carryOut: (entry, action, attempt) => kind.actions!.carryOut(whole(entry), action, attempt),
+      },
+    }),
     tools: id => kind.tools?.(id),
   }
 }

@@ -41,6 +41,10 @@ export interface KindCalls {
   forget: string
   /** Takes `{ id, to }` and answers `Ok`: carries what is kept to another id; refuses (409) what cannot be carried. */
   rename: string
+  /** Takes `{ id, config, secrets, action }` and answers what carries the action out, or why nothing does. */
+  checkAction?: string
+  /** Takes that with `idempotencyKey`, and answers an `ActionEnd`: does what a person approved, once. */
+  carryOut?: string
 }
 
 /** A kind whose connections capabilities keeps: the record in its file, the secrets in the vault. */

@@ -1,9 +1,10 @@
-import { refuse, type Host } from '../../../sdk/index.js'
+import { refuse, Refusal, type Host } from '../../../sdk/index.js'
+import type { ActionCarrier, ActionEnd } from '../actions/contract.js'
 import type { ConnectionCard } from '../cards/cards.js'
 import type { CardCategory } from '../cards/contract.js'
 import type { CapabilityStatus } from '../records/contract.js'
 import type { ForwardedKind } from '../records/forwards.js'
-import type { KindHandler, OpenEntry } from '../records/kinds.js'
+import type { KindActions, KindHandler, OpenEntry } from '../records/kinds.js'
 import type { GroupKeptKind, KindEntry, KindStep, StoredKind } from './contract.js'
 
 /** Who serves the kinds of connections that are known. */
@@ -62,6 +63,15 @@ const forwardOf = (host: KindsHost, { calls }: GroupKeptKind): ForwardedKind => 
   status: id => ask<CapabilityStatus>(host, calls.status, { id }),
 })
 
+const contributedActions = (host: KindsHost, check: string, carryOut: string): KindActions => ({
+  check: async ({ id, config, secrets }, action) =>
+    ask<ActionCarrier>(host, check, { id, config: { ...config }, secrets, action }).catch((error: unknown) => ({
+      problem: Refusal.from(error).message,
+    })),
+  carryOut: ({ id, config, secrets }, action, { idempotencyKey, signal }) =>
+    ask<ActionEnd>(host, carryOut, { id, config: { ...config }, secrets, action, idempotencyKey }, signal),
+})
+
 const handlerOf = (host: KindsHost, given: StoredKind): KindHandler => {
   const { kind, card, mainSecret, calls, largestSecret, applyMs } = given
   const { release } = calls
@@ -96,5 +106,7 @@ const handlerOf = (host: KindsHost, given: StoredKind): KindHandler => {
     ...(release !== undefined && { release: id => ask<void>(host, release, { id }) }),
     forget: id => ask<void>(host, calls.forget, { id }),
     rename: (id, to) => ask<void>(host, calls.rename, { id, to }),
+    ...(calls.checkAction !== undefined
+      && calls.carryOut !== undefined && { actions: contributedActions(host, calls.checkAction, calls.carryOut) }),
   }
 }

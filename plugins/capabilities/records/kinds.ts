@@ -1,3 +1,4 @@
+import type { ActionCarrier, ActionEnd, ConnectionAction } from '../actions/contract.js'
 import type { TurnFile } from '../contract.js'
 import type { CapabilityStatus, ShownConfig } from './contract.js'
 
@@ -8,6 +9,18 @@ export interface OpenEntry {
   readonly secrets: { readonly [field: string]: string }
   /** What its program sees beside the system and the workspace. */
   readonly shown?: readonly TurnFile[]
+}
+
+/** Carries out actions that a person approved. */
+export interface KindActions {
+  /** Says what would carry an action out, or why nothing does; it never throws. */
+  check(entry: OpenEntry, action: ConnectionAction): Promise<Pick<ActionCarrier, 'tool' | 'problem'>>
+  /** Does it once. What it throws was not sent. */
+  carryOut(
+    entry: OpenEntry,
+    action: ConnectionAction,
+    attempt: { readonly idempotencyKey: string; readonly signal: AbortSignal },
+  ): Promise<ActionEnd>
 }
 
 /** A kind of connection: what it needs, and what connecting, asking and removing it means. */
@@ -51,6 +64,8 @@ export interface KindHandler {
   rename?(id: string, to: string): Promise<void>
   /** Whether a turn is using it at this moment. */
   busy?(id: string): boolean | Promise<boolean>
+  /** Left out: connections of this kind carry no actions out. */
+  readonly actions?: KindActions
   /** The tools that agents are offered, when they are known. */
   tools?(id: string): number | undefined
 }

@@ -3,11 +3,12 @@ import { rename, rm } from 'node:fs/promises'
 import { programHome } from '../../../sdk/node/wall/home.js'
 import { assertInstalled } from '../agents/program-wall.js'
 import type { CapabilityStatus, ShownConfig } from '../records/contract.js'
-import { activeStatus, failingStatus, type KindHandler, type OpenEntry } from '../records/kinds.js'
+import { activeStatus, failingStatus, type KindActions, type KindHandler, type OpenEntry } from '../records/kinds.js'
 import { toolServerIn } from './config.js'
 import { ServerFailure, withConnection, type ServerConnection, type ServerConnectionDeps } from './connection.js'
 import { pausedSentence } from './crashes.js'
 import type { McpInfo } from './contract.js'
+import { serverActions } from './server-actions.js'
 import type { ServerSessions } from './sessions.js'
 import { mcpTools, type ServerTool } from './tool-list.js'
 import type { TurnTools } from './turn-tools.js'
@@ -27,6 +28,7 @@ export interface MetServer {
 export class McpKind implements KindHandler {
   readonly kind = 'mcp'
   readonly met = new Map<string, MetServer>()
+  readonly actions: KindActions
   readonly #host: Pick<Host, 'place' | 'call' | 'serves' | 'signal'>
   readonly #sessions: ServerSessions
   readonly #turns: TurnTools
@@ -42,6 +44,8 @@ export class McpKind implements KindHandler {
     this.#host = host
     this.#sessions = sessions
     this.#turns = turns
+    const meet = async (entry: OpenEntry) => this.met.get(entry.id) ?? this.meet(entry, host.signal)
+    this.actions = serverActions({ host, tokens, meet })
   }
 
   secretFields(): readonly string[] {

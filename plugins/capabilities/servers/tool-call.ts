@@ -107,7 +107,7 @@ class RunningCall implements AskingCall {
         { name, arguments: input },
         { signal: this.#signal, timeout: DAY_MS, onprogress: progress => this.#heard(progress) },
       )
-      return answerOf(result)
+      return toolAnswerOf(result)
     } finally {
       over()
     }
@@ -143,7 +143,7 @@ const cut = (text: string): string =>
     : text.toWellFormed()
 
 /** A server's answer as a turn gets it. */
-const answerOf = ({ content = [], structuredContent, isError }: CallToolResult): ToolAnswered => {
+export const toolAnswerOf = ({ content = [], structuredContent, isError }: CallToolResult): ToolAnswered => {
   const pictures: ToolPicture[] = []
   const texts: string[] = []
   for (const block of content)

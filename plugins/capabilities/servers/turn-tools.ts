@@ -1,4 +1,5 @@
 import { Refusal, type Log, type Store } from '../../../sdk/index.js'
+import { connectionActionKey } from '../actions/action-key.js'
 import type { ConnectedTool, ConnectedTools, ToolsAsked } from '../contract.js'
 import type { Entries, OpenedEntry } from '../records/entries.js'
 import type { OpenEntry } from '../records/kinds.js'
@@ -153,7 +154,10 @@ export class TurnTools {
       return {
         offers: shown
           .filter(({ offered }) => offered)
-          .map(({ offered: _, withheld: __, ...tool }) => ({ entry, tool: { server: id, ...tool } })),
+          .map(({ offered: _, withheld: __, ...tool }) => {
+            const action = tool.readOnly ? {} : { action: connectionActionKey(id, tool.name) }
+            return { entry, tool: { server: id, ...tool, ...action } }
+          }),
       }
     } catch (error) {
       if (error instanceof Refusal) return { problem: `${id}: ${error.message}` }

@@ -29,6 +29,8 @@ export interface GatesDeps {
 
 type Call = Input<WorkflowsCalls, 'POST /workflows/{id}/gate'>
 
+/** Without a safety policy nothing is held back. */
+const ALLOWED = { verdict: 'allow' } as const
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
 const MOST_WRONG = 10
@@ -86,8 +88,10 @@ export class Gates {
     if (!isGate) return refuse('not-found', 'no workflow of this id has a gate')
     if (!right)
       return refuse('unauthenticated', given ? 'the token is wrong' : 'no token: send it in the query field token')
-    if ((await host.serves('settings.get')) && (await host.call('settings.get')).admission.workflow === 'deny')
-      return refuse('forbidden', 'the settings deny gates of workflows (admission)')
+    const admitted = (await host.serves('safety.admit'))
+      ? await host.call('safety.admit', { source: 'workflow' })
+      : ALLOWED
+    if (admitted.verdict === 'deny') return refuse('forbidden', 'the settings deny gates of workflows (admission)')
     await tokens.used(id, address)
     return workflow
   }

@@ -14,7 +14,10 @@ const MOST_REDIRECTS = 5
 const REDIRECTS = new Set([307, 308])
 const BODILESS = new Set([204, 205, 304])
 
-const agents = { 'http:': new PlainAgent({ keepAlive: true }), 'https:': new SecureAgent({ keepAlive: true }) }
+/** Connections that are kept and used again, or made for each request: then no request is ever sent twice. */
+type Connections = 'kept' | 'once'
+
+const kept = { 'http:': new PlainAgent({ keepAlive: true }), 'https:': new SecureAgent({ keepAlive: true }) }
 
 /** What a library asks a server with, as it asks `fetch`. */
 export type CheckedFetch = (url: string | URL, init?: RequestInit) => Promise<Response>
@@ -24,13 +27,13 @@ export type CheckedFetch = (url: string | URL, init?: RequestInit) => Promise<Re
  * followed within the server's origin alone.
  */
 export const checkedFetch =
-  (reach: () => Promise<NetworkReach>): CheckedFetch =>
+  (reach: () => Promise<NetworkReach>, connections: Connections = 'kept'): CheckedFetch =>
   async (target, init = {}) => {
     const asked = new Request(target, init)
     const body = init.body === undefined || init.body === null ? undefined : Buffer.from(await asked.arrayBuffer())
     const start = webAddress(asked.url)
     for (let url = start, hops = 0; ; hops++) {
-      const answer = await send(url, asked, body, await reach())
+      const answer = await send(url, asked, body, { reach: await reach(), connections })
       const { statusCode: status = 0, headers } = answer
       if (!REDIRECTS.has(status) || headers.location === undefined) return responseOf(answer)
       answer.destroy()
@@ -49,19 +52,20 @@ const send = async (
   url: URL,
   asked: Request,
   body: Buffer | undefined,
-  reach: NetworkReach,
+  way: { readonly reach: NetworkReach; readonly connections: Connections },
 ): Promise<IncomingMessage> => {
+  const { reach, connections } = way
   const { method, headers, signal } = asked
   const { addresses, proxy } = await wayTo(url, reach, signal)
   const secure = url.protocol === 'https:'
   const host = normalHost(url.hostname) ?? ''
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>()
-  const through = proxy && upstreamOptions(url, proxy, 'kept')
+  const through = proxy && upstreamOptions(url, proxy, connections)
   const options = {
     method,
     signal,
     lookup: lookupOf(addresses),
-    agent: agents[secure ? 'https:' : 'http:'],
+    agent: connections === 'kept' && kept[secure ? 'https:' : 'http:'],
     ...through,
     headers: {
       ...Object.fromEntries(headers),
@@ -83,7 +87,7 @@ const send = async (
   request.on('error', reject).end(body)
   return promise.catch((error: NodeJS.ErrnoException) => {
     // The server had closed the connection before it heard of the request.
-    if (request.reusedSocket && error.code === 'ECONNRESET') return send(url, asked, body, reach)
+    if (request.reusedSocket && error.code === 'ECONNRESET') return send(url, asked, body, way)
     throw error
   })
 }

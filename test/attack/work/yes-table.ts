@@ -30,6 +30,7 @@ export const YES: { readonly [call: string]: NamedYes } = {
     read: 'GET /approvals',
     test: 'plugins/approvals/approvals.test.ts',
   },
+  'POST /drafts': { by: ['content'], read: 'GET /drafts', test: 'plugins/approvals/approvals.test.ts' },
   'POST /automations/pending/{id}/approve': { by: ['expect'], read: 'GET /automations/pending' },
   'POST /needs/{id}/give': { by: ['id'], read: 'GET /needs' },
   'POST /extensions/install': {

@@ -67,6 +67,9 @@ t.test('approvals', async t => {
       ['POST', `/approvals/${id}/recall`, {}, ['read', 'drive', 'land', 'vic', 'cas']],
       ['POST', `/approvals/${id}/decline`, {}, ['read', 'drive', 'land', 'vic', 'cas']],
       ['DELETE', `/approvals/${id}`, undefined, ['read', 'drive', 'land', 'vic', 'cas']],
+      ['GET', '/drafts', undefined, []],
+      ['POST', '/drafts', post().post, ['read', 'vic']],
+      ['DELETE', `/drafts/${id}`, undefined, ['read', 'drive', 'land', 'vic', 'cas']],
     ] as const
     for (const [method, path, body, refused] of calls) {
       const send = async (headers: { [name: string]: string }) => {
@@ -328,6 +331,45 @@ t.test('approvals', async t => {
     const all = (await client.call('GET /approvals', { limit: 500 })).approvals
     const older = await client.call('GET /approvals', { before: all[0]!.createdAt })
     t.equal(older.approvals.length, all.length - 1)
+  })
+
+  await t.test('the older paths save, approve and remove posts', async t => {
+    const draft = { platform: 'webhook', target: hook.url, content: 'an older client' }
+    t.match(await refusalOf(() => cas.call('POST /drafts', { ...draft, status: 'approved' })), {
+      status: 403,
+      message: /only a maintainer says yes/,
+    })
+    t.match(await refusalOf(() => mai.call('POST /drafts', { ...draft, content: '' })), { status: 400 })
+    const before = (await mai.call('GET /drafts')).drafts.map(({ id }) => id)
+    const saved = await cas.call('POST /drafts', draft)
+    t.match(saved, { ...draft, status: 'proposed' })
+    t.same((await mai.call('GET /drafts')).drafts.map(({ id }) => id).slice(0, 1), [saved.id])
+    const approved = await mai.call('POST /drafts', { ...draft, id: saved.id, content: 'as it is', status: 'approved' })
+    t.match(approved, { id: saved.id, content: 'as it is', status: 'approved' })
+    const { approvals } = await mai.call('GET /approvals', {})
+    const { digest } = approvals.find(({ id }) => id === saved.id)!
+    await approve({ id: saved.id, digest })
+    await itemIn(client, saved.id, 'done')
+    t.match(hook.received.splice(0), exactly({ body: 'as it is' }))
+    t.match((await mai.call('GET /drafts')).drafts[0], { id: saved.id, status: 'posted' })
+    t.match(await refusalOf(() => mai.call('POST /drafts', { ...draft, id: saved.id })), { status: 409 })
+
+    const declined = await cas.call('POST /drafts', draft)
+    await mai.call('POST /approvals/{id}/decline', { id: declined.id })
+    const other = await propose(action())
+    t.same(
+      (await mai.call('GET /drafts')).drafts.map(({ id }) => id),
+      [saved.id, ...before],
+      'posts alone',
+    )
+    t.equal((await refusalOf(() => mai.call('POST /drafts', { ...draft, id: other.id }))).status, 404)
+    t.equal((await refusalOf(() => mai.call('DELETE /drafts/{id}', { id: other.id }))).status, 404)
+    await mai.call('DELETE /drafts/{id}', { id: saved.id })
+    t.same(
+      (await mai.call('GET /drafts')).drafts.map(({ id }) => id),
+      before,
+    )
+    for (const { id } of [declined, other]) await mai.call('DELETE /approvals/{id}', { id })
   })
 
   await t.test('a denial of the policy is stronger than a yes', async t => {

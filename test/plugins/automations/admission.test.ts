@@ -20,7 +20,7 @@ const FIRE = {
 const verdictOf = (source: string, admission: object) =>
   fireChecks({
     now: () => 0,
-    admission: async () => ({ ...ALL_ADMITTED, ...admission }),
+    admit: async asked => ({ ...ALL_ADMITTED, ...admission })[asked],
     persona: async () => true,
     stranger: async () => undefined,
     guard: async () => ({ pass: true, exitCode: 0, output: '' }) as never,

@@ -3,7 +3,19 @@ import type { Workflow, WorkflowRun, WorkflowStep } from '../../../plugins/workf
 import { daemonWith, type Support, type SupportOptions } from '../../support/daemon.js'
 import { readUntil } from '../../support/changes.js'
 
-const GROUPS = ['workflows', 'loops', 'agent', 'agents', 'activity', 'settings', 'system', 'usage', 'needs', 'secrets']
+const GROUPS = [
+  'workflows',
+  'loops',
+  'agent',
+  'agents',
+  'activity',
+  'settings',
+  'safety',
+  'system',
+  'usage',
+  'needs',
+  'secrets',
+]
 
 /** A daemon with workflows and what they use. */
 export const workflowsDaemon = (t: Test, options: SupportOptions = {}, more: string[] = []): Promise<Support> =>

@@ -1,0 +1,69 @@
+import { Refusal, type Host } from '../../../sdk/index.js'
+import { connectionActionKey } from '../actions/action-key.js'
+import type { ActionEnd } from '../actions/contract.js'
+import type { KindActions, OpenEntry } from '../records/kinds.js'
+import { masked } from '../records/masking.js'
+import { withConnection, type ServerConnectionDeps } from './connection.js'
+import type { MetServer } from './mcp-kind.js'
+import { toolAnswerOf } from './tool-call.js'
+import { agentNameOf, mcpTools } from './tool-list.js'
+
+const MOST_MS = 30 * 60_000
+const MOST_RESULT = 4000
+
+/** What the actions of servers are made of. */
+export interface ServerActionDeps {
+  readonly host: Pick<Host, 'place' | 'call' | 'serves' | 'signal'>
+  readonly tokens: ServerConnectionDeps['tokens']
+  /** A server as it was met last, or is now. */
+  readonly meet: (entry: OpenEntry) => Promise<MetServer>
+}
+
+/** The offered tools of a server as actions: the key is `<connection>.<tool>`. */
+export const serverActions = ({ host, tokens, meet }: ServerActionDeps): KindActions => {
+  const toolFor = async (entry: OpenEntry, key: string): Promise<{ name: string } | { problem: string }> => {
+    const { id, config } = entry
+    const { tools } = await meet(entry)
+    const named = mcpTools(id, config, tools, new Set()).filter(({ name }) => connectionActionKey(id, name) === key)
+    const [found, other] = named
+    if (!found) return { problem: `${id} has no tool ${key.slice(key.indexOf('.') + 1)}` }
+    if (other) return { problem: `${id} has two tools of that key: ${found.name} and ${other.name}` }
+    return found.offered ? { name: found.name } : { problem: `${found.name} of ${id} is withheld: ${found.withheld}` }
+  }
+  const called = async (
+    entry: OpenEntry,
+    name: string,
+    { args, idempotencyKey, signal }: { args: object; idempotencyKey: string; signal: AbortSignal },
+  ): Promise<ActionEnd> => {
+    // Nobody is there who could answer.
+    const elicit = async () => ({ action: 'decline' as const })
+    return withConnection({ host, entry, tokens, signal, elicit, once: true }, async connection => {
+      const asked = { name, arguments: { ...args }, _meta: { idempotencyKey } }
+      try {
+        const answer = toolAnswerOf(await connection.client.callTool(asked, { signal, timeout: MOST_MS }))
+        const text = masked(answer.text, entry.secrets).slice(0, MOST_RESULT).toWellFormed()
+        if (answer.ok) return { outcome: 'done', result: text }
+        return { outcome: 'failed', error: text.slice(0, 500).toWellFormed() || 'it failed without a reason' }
+      } catch (error) {
+        if (connection.answered(error)) return { outcome: 'failed', error: (error as Error).message.slice(0, 500) }
+        const { message } = await connection.failure(error)
+        return { outcome: connection.forgotten(error) ? 'failed' : 'unknown', error: message.slice(0, 500) }
+      }
+    })
+  }
+  return {
+    check: async (entry, { key }) => {
+      try {
+        const found = await toolFor(entry, key)
+        return 'problem' in found ? found : { tool: agentNameOf(entry.id, found.name) }
+      } catch (error) {
+        return { problem: Refusal.from(error).message }
+      }
+    },
+    carryOut: async (entry, { key, args }, { idempotencyKey, signal }) => {
+      const found = await toolFor(entry, key)
+      if ('problem' in found) return { outcome: 'failed', error: found.problem }
+      return called(entry, found.name, { args, idempotencyKey, signal })
+    },
+  }
+}
