@@ -167,4 +167,7 @@ for (const [user, uid] of USERS)
       t.same(readdirSync(join(workspace, around, 'serves')).sort(), ['intentic-extension.json', 'p.cjs'])
       t.equal((await statusOf()).pid, pid, 'the program runs as it was approved')
     })
+
+    // A program in a terminal outlives its daemon.
+    await client.call('POST /extensions/{id}/processes/{name}/stop', { id: 'eve.serves', name: 'p' })
   })

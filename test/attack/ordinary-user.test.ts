@@ -18,6 +18,7 @@ const FILES = [
   'attempts/gates.test.js',
   'attempts/rule-gates.test.js',
   'work/landing-names.test.js',
+  'work/bundles.test.js',
 ]
 const isSuperuser = process.getuid?.() === 0
 

@@ -3,6 +3,7 @@ import { createServer, type Socket } from 'node:net'
 import type { AddressInfo } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import type { Test } from 'tap'
+import { EVERY_CASE } from '../../support/lists.js'
 import { HOSTILE_TEXTS, UNSHOWN } from './hostile-texts.js'
 
 const MIB = 1024 * 1024
@@ -24,6 +25,12 @@ export const VALUES: readonly string[] = [
   deep(20_000),
   deepObject(20_000),
 ]
+
+/** As many of thousands of like cases as there is time for, spread over them: three times as many in whole runs. */
+export const someOf = <T>(cases: readonly T[], most: number): readonly T[] => {
+  const count = Math.min(cases.length, EVERY_CASE ? 3 * most : most)
+  return Array.from({ length: count }, (_, at) => cases[Math.floor((at * cases.length) / count)]!)
+}
 
 /** Every JSON text that differs from a right answer in one place, `{"a":[1]}` in its whole, `a` and `a.0`. */
 export function* spoiled(right: unknown): Generator<string> {
