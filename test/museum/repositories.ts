@@ -255,6 +255,14 @@ export const EXHIBITS: readonly Exhibit[] = [
     also: MODULE_WORK('libs/lib/deep/inner', 'inner.txt'),
   },
   {
+    name: 'a submodule in which a turn commits',
+    make: `${MODULES}; git submodule --quiet add ../b/other other; git commit -qm subs`,
+    also: {
+      run: 'cd other && echo more >> other.txt && git -c user.name=a -c user.email=a@b.c commit -qam more',
+      lands: { 'other/other.txt': 'other\nmore\n' },
+    },
+  },
+  {
     name: 'a moved submodule with another name',
     make: `${MODULES}; git submodule --quiet add --name odd/name ../b/other moved; git commit -qm subs
         git mv moved away; git commit -qm moved`,

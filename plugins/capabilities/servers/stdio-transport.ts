@@ -1,7 +1,7 @@
 import type { JSONRPCMessage, Transport } from '@modelcontextprotocol/client'
-import { once } from 'node:events'
 import { linesWithin, NotTheProtocol, PipedProcess, quotedLine } from '../../../sdk/node/programs/piped-process.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
+import { drainedOrClosed } from '../../../sdk/node/programs/drained-or-closed.js'
 
 const MOST_LINE = 16 * 1024 * 1024
 /** A program that writes more beside messages is no tool server. */
@@ -53,7 +53,7 @@ export class StdioTransport implements Transport {
   async send(message: JSONRPCMessage): Promise<void> {
     const input = this.#process?.input
     if (!input || input.destroyed) throw new Error('the server has ended')
-    if (!input.write(`${JSON.stringify(message)}\n`)) await Promise.race([once(input, 'drain'), once(input, 'close')])
+    if (!input.write(`${JSON.stringify(message)}\n`)) await drainedOrClosed(input)
   }
 
   async close(): Promise<void> {

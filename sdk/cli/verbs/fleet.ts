@@ -243,14 +243,22 @@ export const landWork = async (
 }
 
 const outcome = (
-  { landed, conflicts = [], resolving = [], tooLarge = [] }: LandResult,
+  { landed, conflicts = [], resolving = [], tooLarge = [], moved = [], ignored = [] }: LandResult,
   outstanding: number,
   colour: boolean,
 ): string[] => {
   const { green, yellow } = stylesOf(colour)
   const large = tooLarge.map(({ reason }) => yellow(`  ${oneLine(reason)}`))
-  if (!landed) return [yellow('not landed:'), ...conflictLines(conflicts), ...large]
+  const said = [
+    ...moved.map(({ repo, commit }) => `  ${oneLine(repo)} is on ${commit.slice(0, 12)} now: commit the pointer to it`),
+    ...ignored.flatMap(({ repo, paths }) =>
+      paths.map(path => `  ${placeIn(repo, path)}: git ignores its name, and shows it all the same`),
+    ),
+    ...large,
+  ]
+  if (!landed) return [yellow('not landed:'), ...conflictLines(conflicts), ...said]
   if (outstanding === 0 && large.length > 0) return [yellow('nothing landed:'), ...large]
+  if (outstanding === 0 && said.length > 0) return [green('landed:'), ...said]
   if (outstanding === 0) return [green('landed: nothing was outstanding, the workspace already has all changes')]
   return [
     green(
@@ -258,12 +266,10 @@ const outcome = (
         + 'uncommitted changes',
     ),
     ...resolving.flatMap(({ repo, paths }) =>
-      paths.map(path =>
-        yellow(
-          `  ${repo === 'root' ? '' : `${oneLine(repo)}/`}${oneLine(path)}: contains conflict markers; resolve them`,
-        ),
-      ),
+      paths.map(path => yellow(`  ${placeIn(repo, path)}: contains conflict markers; resolve them`)),
     ),
-    ...large,
+    ...said,
   ]
 }
+
+const placeIn = (repo: string, path: string): string => `${repo === 'root' ? '' : `${oneLine(repo)}/`}${oneLine(path)}`

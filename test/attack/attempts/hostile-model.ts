@@ -6,6 +6,7 @@ import type { Test } from 'tap'
 import type { WireProtocol } from '../../../plugins/endpoints/contract.js'
 import { streamedAs, type ScriptedAnswer } from '../../support/servers/model-server.js'
 import { HOSTILE_TEXTS } from './hostile-texts.js'
+import { drainedOrClosed } from '../../../sdk/node/programs/drained-or-closed.js'
 
 const MIB = 1024 * 1024
 
@@ -161,7 +162,7 @@ export const hostileModels = async (t: Test, protocol: WireProtocol): Promise<{ 
 const send = async (reply: ServerResponse, pieces: Iterable<string | Buffer>): Promise<void> => {
   for (const piece of pieces) {
     if (reply.destroyed) return
-    if (!reply.write(piece)) await Promise.race([once(reply, 'drain'), once(reply, 'close')]).catch(() => {})
+    if (!reply.write(piece)) await drainedOrClosed(reply)
   }
   reply.end()
 }

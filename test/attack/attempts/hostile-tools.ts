@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
+import { drainedOrClosed } from '../../../sdk/node/programs/drained-or-closed.js'
 import { HOSTILE_TEXTS } from './hostile-texts.js'
 
 /** A message that a client of the Model Context Protocol sent. */
@@ -154,7 +155,7 @@ export const hostileToolServer = async (t: Pick<Test, 'teardown'>): Promise<(way
       if (reply.destroyed) return
       const told = line.includes('"id":"call"') ? line.replace('"call"', String(id)) : line
       const text = line.startsWith('\0') ? told : `event: message\ndata: ${told}\n\n`
-      if (!reply.write(text)) await Promise.race([once(reply, 'drain'), once(reply, 'close')]).catch(() => {})
+      if (!reply.write(text)) await drainedOrClosed(reply)
     }
   }
   const server = createServer((request, reply) => {

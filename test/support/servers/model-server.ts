@@ -3,6 +3,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'nod
 import type { AddressInfo } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { EndpointTarget, WireProtocol } from '../../../plugins/endpoints/contract.js'
+import { drainedOrClosed } from '../../../sdk/node/programs/drained-or-closed.js'
 
 /** A tool call of a scripted answer; `raw` arguments are sent unchanged and need not be JSON. */
 export interface ScriptedCall {
@@ -318,7 +319,7 @@ const send = async (
 const flood = async (response: ServerResponse, protocol: WireProtocol, bytes: number): Promise<void> => {
   const [first = ''] = streamedAs(protocol, { text: ['x'.repeat(64 * 1024)] }).filter(piece => piece.includes('xxx'))
   for (let sent = 0; sent < bytes && !response.destroyed; sent += first.length) {
-    if (!response.write(first)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+    if (!response.write(first)) await drainedOrClosed(response)
   }
   response.end()
 }

@@ -1,8 +1,8 @@
 import type { AnyMessage, Stream } from '@agentclientprotocol/sdk'
-import { once } from 'node:events'
 import type { Readable, Writable } from 'node:stream'
 import { linesWithin, NotTheProtocol, quotedLine } from '../../../../sdk/node/programs/piped-process.js'
 import { ignored } from '../../../../sdk/index.js'
+import { drainedOrClosed } from '../../../../sdk/node/programs/drained-or-closed.js'
 
 /** Callbacks for the messages of a program. */
 export interface WireHooks {
@@ -88,8 +88,7 @@ export const wire = (input: Readable, output: Writable, hooks: WireHooks, limits
       const { id, method } = message as Parsed
       if (method !== undefined && id !== undefined) asked.add(id)
       if (output.destroyed) throw new NotTheProtocol('closed its input')
-      if (!output.write(`${JSON.stringify(message)}\n`))
-        await Promise.race([once(output, 'drain'), once(output, 'close')])
+      if (!output.write(`${JSON.stringify(message)}\n`)) await drainedOrClosed(output)
       if (method === undefined) asking.delete(id)
     },
   })

@@ -10,35 +10,6 @@ const PARTS = 'article, .item, .card.open'
 /** What moves less is still below the pointer. */
 const LEAST_PX = 8
 
-const SAID = 'That had just moved below the pointer, so nothing was done: press again.'
-const SAID_MS = 5000
-
-/** A place at the lower edge of the window that says why a press did nothing. */
-const dropSign = (): { say(): void; end(): void } => {
-  const sign = document.createElement('p')
-  sign.setAttribute('role', 'status')
-  // It moves nothing, and is in no one's way.
-  Object.assign(sign.style, { position: 'fixed', insetBlockEnd: '1rem', insetInline: '1rem', zIndex: '10' })
-  sign.style.pointerEvents = 'none'
-  document.body.append(sign)
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const show = (text: string) => {
-    sign.textContent = text
-    sign.classList.toggle('notice', text !== '')
-  }
-  return {
-    say: () => {
-      clearTimeout(timer)
-      show(SAID)
-      timer = setTimeout(show, SAID_MS, '')
-    },
-    end: () => {
-      clearTimeout(timer)
-      sign.remove()
-    },
-  }
-}
-
 /**
  * Drops presses of a pointer on what has just moved: as a list changes by itself, its parts move below the pointer, and
  * a press would act on another one than the person meant; a line says so. Keys, and a pointer that has moved since,
@@ -62,7 +33,6 @@ export const steadyPresses = (area: HTMLElement): (() => void) => {
     }
   }
   look(false)
-  const sign = dropSign()
   // After the layout of the change; what a person opens or types in a part moves those below it as well.
   const watch = new MutationObserver(() => look(true))
   watch.observe(area, { childList: true, subtree: true, characterData: true })
@@ -82,14 +52,13 @@ export const steadyPresses = (area: HTMLElement): (() => void) => {
     if (way > LEAST_PX && !(event instanceof PointerEvent && event.pointerType === 'touch')) return
     event.preventDefault()
     event.stopPropagation()
-    sign.say()
+    void import('./dropped-press.js').then(({ sayDropped }) => sayDropped())
   }
   area.addEventListener('pointermove', follow)
   addEventListener('resize', resized)
   addEventListener('click', press, { capture: true })
   return () => {
     watch.disconnect()
-    sign.end()
     removeEventListener('resize', resized)
     area.removeEventListener('pointermove', follow)
     removeEventListener('click', press, { capture: true })
