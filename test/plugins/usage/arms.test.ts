@@ -2,6 +2,7 @@ import t from 'tap'
 import type { ArmSums, MeasuredMetric } from '../../../plugins/usage/contract.js'
 import { utcDayOf, type LedgerLine } from '../../../plugins/usage/line.js'
 import { UsageIndex } from '../../../plugins/usage/usage-index.js'
+import { tierSavings } from '../../../plugins/settings/tier/report.js'
 import { folderOf } from '../../support/daemon.js'
 import { turnOf } from './support.js'
 
@@ -54,5 +55,23 @@ t.test('arms are sums over turns, or over conversations, of one cohort on some d
       t.same(off, expected(metric, false, from, to), `${metric} from ${from} to ${to}, held out`)
     }
   t.ok(expected('proseChars', true, '', '9').units > 50 && expected('searchCalls', false, '', '9').units > 3)
+  t.end()
+})
+
+t.test('judged turns summed by what came of them make the same report as one by one', t => {
+  const index = new UsageIndex(folderOf(t))
+  t.teardown(() => index.close())
+  const judged = lines.map((line, n): LedgerLine => ({
+    ...{ ...line, costUsd: (n % 7) / 100 },
+    ...(n % 3 && { tierScore: (n % 10) / 10, tierFast: n % 10 < 4 }),
+    ...(n % 3 && n % 10 < 4 && { tierRouted: n % 2 === 0, tierEscalated: n % 8 === 0, tierDenied: n % 5 === 0 }),
+  }))
+  index.add(judged, { journal: 1, lines: judged.length })
+  for (const [from, to] of [
+    ['', '9'],
+    [DAYS[1]!, DAYS[1]!],
+  ] as const)
+    t.same(tierSavings(index.judged(from, to)), tierSavings(judged.filter(({ day }) => day >= from && day <= to)))
+  t.ok(tierSavings(judged).routed > 10)
   t.end()
 })
