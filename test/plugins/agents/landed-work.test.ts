@@ -24,7 +24,7 @@ const world = async (t: Test, answer: ScriptedReply = MESSAGE, models = ['endpoi
   })
   await daemon.client.call('POST /settings', { quickModel: models })
   const land = async (id: string, prompt: string) => {
-    await daemon.client.call('POST /agent', { conversationId: id, agent: 'script', isolated: true, prompt })
+    await daemon.client.call('POST /agent', { conversationId: id, agent: 'script', title: id, isolated: true, prompt })
     await framesOf(daemon.client, id).all()
     t.match(await daemon.client.call('POST /agents/{id}/land', { id }), { landed: true })
   }
