@@ -98,7 +98,10 @@ export class IpsecClient implements TunnelClient<IpsecSettings> {
   }
 
   async isOver(standing: Standing): Promise<boolean> {
-    return !(await isCharon(standing)) || (await this.#association(standing.folder)) === undefined
+    if (!(await isCharon(standing))) return true
+    const { code, output } = await swanctl(standing.folder, ['--list-sas', '--raw'], { timeoutMs: ASK_MS })
+    // A charon that does not answer in time may be busy.
+    return code === 0 && associationIn(output) === undefined
   }
 }
 
