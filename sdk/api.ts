@@ -40,7 +40,7 @@ import type { ShareCalls } from '../plugins/share/contract.js'
 import type { ShieldCalls } from '../plugins/shield/contract.js'
 import type { SkillsCalls } from '../plugins/skills/contract.js'
 import type { UsageCalls } from '../plugins/usage/contract.js'
-import type { VpnCalls } from '../plugins/vpn/contract.js'
+import type { VpnCalls, VpnEvents } from '../plugins/vpn/contract.js'
 import type { WorkflowsCalls, WorkflowsEvents } from '../plugins/workflows/contract.js'
 import type { FileEvents, ProjectEvents, WorkspaceCalls } from '../plugins/workspace/contract.js'
 import type { Kernel, KernelEvents } from './kernel.js'
@@ -106,6 +106,7 @@ export interface Events
     SecretsEvents,
     SettingsEvents,
     SystemEvents,
+    VpnEvents,
     WorkflowsEvents,
     FileEvents,
     ProjectEvents,

@@ -230,7 +230,7 @@ export interface ApprovalsCalls {
    */
   'DELETE /approvals/{id}'(input: { id: ApprovalId }): Ok
 
-  /** List the posts of the queue, newest first, for older clients: `GET /approvals` without actions and declined items. */
+  /** List the posts of the queue that are not declined, newest first, for older clients of `GET /approvals`. */
   'GET /drafts'(): { drafts: Draft[] }
 
   /**

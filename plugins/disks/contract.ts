@@ -221,8 +221,17 @@ export interface DiskKindCalls {
   'disks.rename'(input: { id: string; to: string }): Ok
 }
 
+/** The folders of shares that programs behind a wall see. */
+export interface DiskFolders {
+  /** Read-only. */
+  read: string[]
+  write: string[]
+}
+
 /** Shares of other machines as folders of this one. */
 export interface DisksCalls extends DiskKindCalls {
+  /** Gives the folders of the shares that are mounted, by the connections that a turn may use; left out: all. */
+  'disks.forTurn'(input: { capabilities?: string[] }): DiskFolders
   /**
    * List the configured shares with their state now and, while mounted, their sizes.
    *

@@ -5,7 +5,7 @@ import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { record } from '../../sdk/node/record/record.js'
 import { carrierNamed, chooseCarrier } from './carriers/choosing.js'
 import { limitOutput } from './carriers/carrier-program.js'
-import type { DiskDetail, DiskLine, DiskLink, DiskState } from './contract.js'
+import type { DiskDetail, DiskFolders, DiskLine, DiskLink, DiskState } from './contract.js'
 import { checkSignIn, checkTarget, DISK_KIND, diskOf, sourceOf, type DiskEntry, type DiskSecrets } from './entry.js'
 import { isLinked, linkPlace, makeLink, removeLink } from './link.js'
 import { detach, endCarriers, isMounted } from './machine/detaching.js'
@@ -352,6 +352,33 @@ export class Disks {
   async #mountBehind(id: string): Promise<void> {
     const steps = await this.mount(id)
     for await (const _ of steps);
+  }
+
+  /** A tunnel is up: shares that could not be mounted without it are tried again, once. */
+  async mountFailed(): Promise<void> {
+    const entries = (await this.#entries()).filter(({ config }) => config.autoMount !== 'off')
+    await Promise.all(
+      entries.map(async ({ id }) => {
+        try {
+          // A mount that began before the tunnel was up may go on until its server is late.
+          await this.#work.get(id)?.over
+          if ((await this.#store.get(id)).failed !== undefined) await this.#mountBehind(id)
+        } catch (error) {
+          if (!this.#host.signal.aborted)
+            this.#host.log.warn('a share was not mounted behind a tunnel', { id, error: String(error) })
+        }
+      }),
+    )
+  }
+
+  /** The folders of the shares that are mounted and answer, of these connections or of all. */
+  async forTurn(ids?: readonly string[]): Promise<DiskFolders> {
+    const entries = (await this.#entries()).filter(({ id }) => ids?.includes(id) ?? true)
+    const table = entries.length > 0 ? await readMountTable() : new Map<string, MountRow>()
+    const disks = await Promise.all(entries.map(entry => this.#shown(entry, table)))
+    const folders = (readOnly: boolean) =>
+      disks.filter(disk => disk.state === 'mounted' && disk.readOnly === readOnly).map(({ mountPoint }) => mountPoint)
+    return { read: folders(true), write: folders(false) }
   }
 
   /** Refuses while a share is mounted or worked on. */

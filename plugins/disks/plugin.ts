@@ -20,10 +20,16 @@ export const activate = async (host: Host): Promise<void> => {
       .mountAll()
       .catch(error => host.signal.aborted || host.log.warn('mounting shares failed', { error: String(error) }))
   })
+  host.on('vpn.connected', () => {
+    disks
+      .mountFailed()
+      .catch(error => host.signal.aborted || host.log.warn('mounting shares failed', { error: String(error) }))
+  })
   repeat(host, LOOK_MS, 'looking at the mounted shares', () => disks.look())
 
   await host.serve(disksContract, {
     ...kindCalls(host, disks),
+    'disks.forTurn': ({ capabilities }) => disks.forTurn(capabilities),
     'GET /disks': async (_, context) => ({ disks: await disks.list(context) }),
     'GET /disks/{id}': ({ id }) => disks.read(id),
     'POST /disks/probe': target => {

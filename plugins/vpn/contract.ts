@@ -48,7 +48,7 @@ export interface VpnDetail extends VpnLink {
   /** Bytes that its interface received, and sent. */
   rxBytes?: Count
   txBytes?: Count
-  /** The last exchange of keys, of WireGuard. */
+  /** The last exchange of keys, of WireGuard and IPsec. */
   handshakeAt?: Millis
   /** What this machine lacks to dial it; empty: nothing. */
   missing: VpnMissing[]
@@ -176,6 +176,11 @@ export interface VpnCalls extends VpnKindCalls {
 
   /** Lists the tunnels for another group. */
   'vpn.links'(): VpnList
+}
+
+/** A tunnel is up. */
+export interface VpnEvents {
+  'vpn.connected': { id: string }
 }
 
 export const vpnContract: Contract<VpnCalls> = {

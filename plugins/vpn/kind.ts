@@ -1,13 +1,50 @@
 import { refuse } from '../../sdk/index.js'
-import type { CapabilityStatus, ContributedKind, KindEntry, KindStep } from '../capabilities/contract.js'
+import type { CapabilityStatus, CardField, ContributedKind, KindEntry, KindStep } from '../capabilities/contract.js'
 import type { Handlers } from '../../sdk/contract.js'
 import type { VpnKindCalls, VpnLink } from './contract.js'
 import type { VpnEntries } from './links/entries.js'
 import { VPN_KIND } from './links/entries.js'
 import type { Links } from './links/links.js'
 import type { LinkFolders } from './links/standing-file.js'
+import { DH_GROUPS } from './settings/ipsec-conf.js'
 import { vpnSettingsOf } from './settings/settings.js'
 import { missingFor, missingSentence, type TunnelMachine } from './system/machine.js'
+
+const SWITCH = [
+  { value: 'on', label: 'Yes' },
+  { value: 'off', label: 'No' },
+]
+const FORTINET_FIELDS: CardField[] = [
+  { key: 'port', label: 'Port', optional: true, placeholder: '443', hint: 'Of Fortinet.' },
+  { key: 'realm', label: 'Realm', optional: true, hint: 'Of Fortinet.' },
+  {
+    key: 'trustedCert',
+    label: 'Certificate',
+    optional: true,
+    placeholder: 'sha256:…',
+    hint: 'Of a Fortinet gateway for whose certificate nobody vouches.',
+  },
+]
+/** What a tunnel of IPsec is set up with, which has no configuration of its own. */
+const IPSEC_FIELDS: CardField[] = [
+  { key: 'presharedKey', label: 'Pre-shared key', secret: true, optional: true, hint: 'Of IPsec.' },
+  { key: 'localId', label: 'Own identity', optional: true, hint: 'Of IPsec, such as the group.' },
+  { key: 'remoteId', label: 'Identity of the server', optional: true, hint: 'Of IPsec; any unless set.' },
+  {
+    key: 'ikeVersion',
+    label: 'Version of IKE',
+    optional: true,
+    options: ['1', '2'].map(value => ({ value, label: value })),
+  },
+  { key: 'pfs', label: 'New keys for each network (PFS)', optional: true, options: SWITCH },
+  {
+    key: 'dhGroup',
+    label: 'Group of Diffie and Hellman',
+    optional: true,
+    options: Object.keys(DH_GROUPS).map(value => ({ value, label: value })),
+  },
+  { key: 'aggressive', label: 'Aggressive mode', optional: true, options: SWITCH, hint: 'Of version 1 of IKE.' },
+]
 
 /** Connections of kind `vpn`, with the form that sets one up. */
 export const VPN_CONNECTIONS: ContributedKind = {
@@ -16,7 +53,7 @@ export const VPN_CONNECTIONS: ContributedKind = {
   card: {
     name: 'VPN',
     category: 'networks',
-    description: 'A tunnel to a private network, with WireGuard or OpenVPN.',
+    description: 'A tunnel to a private network, with WireGuard, OpenVPN, Fortinet or IPsec.',
     hint: 'The sandbox itself goes through it, as far as its routes say.',
     fields: [
       {
@@ -25,19 +62,31 @@ export const VPN_CONNECTIONS: ContributedKind = {
         options: [
           { value: 'wireguard', label: 'WireGuard' },
           { value: 'openvpn', label: 'OpenVPN' },
+          { value: 'fortinet', label: 'Fortinet' },
+          { value: 'ipsec', label: 'IPsec' },
         ],
       },
       {
         key: 'config',
         label: 'Configuration',
         placeholder: 'the whole .conf or .ovpn file',
-        hint: 'With the content of keys and certificates in it; lines that run programs are refused.',
+        hint: 'Of WireGuard and OpenVPN, with keys and certificates in it; lines that run programs are refused.',
         secret: true,
         multiline: true,
+        optional: true,
       },
-      { key: 'username', label: 'User', optional: true, hint: 'Of OpenVPN, where the gateway asks for one.' },
+      { key: 'username', label: 'User', optional: true, hint: 'Where the gateway asks for one.' },
       { key: 'password', label: 'Password', secret: true, optional: true },
       { key: 'keyPassphrase', label: 'Passphrase of the key', secret: true, optional: true },
+      {
+        key: 'server',
+        label: 'Server',
+        optional: true,
+        placeholder: 'vpn.example.org',
+        hint: 'Of Fortinet and IPsec.',
+      },
+      ...FORTINET_FIELDS,
+      ...IPSEC_FIELDS,
       {
         key: 'autoConnect',
         label: 'Dial when the sandbox starts',

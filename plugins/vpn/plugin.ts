@@ -1,5 +1,7 @@
 import type { Contract, Host } from '../../sdk/index.js'
 import { repeat } from '../../sdk/node/concurrency/repeat.js'
+import { FortinetClient } from './clients/fortinet.js'
+import { IpsecClient } from './clients/ipsec.js'
 import { OpenvpnClient } from './clients/openvpn.js'
 import { WireguardClient } from './clients/wireguard.js'
 import { vpnContract, type VpnCalls } from './contract.js'
@@ -19,7 +21,12 @@ const WATCH_MS = 10_000
 export const activate = async (host: Host): Promise<void> => {
   const entries = new VpnEntries(host)
   const folders = new LinkFolders(host.place.folder)
-  const clients = { wireguard: new WireguardClient(), openvpn: new OpenvpnClient() }
+  const clients = {
+    wireguard: new WireguardClient(),
+    openvpn: new OpenvpnClient(),
+    ipsec: new IpsecClient(),
+    fortinet: new FortinetClient(),
+  }
   const links = new Links({ host, entries, folders, machine: thisMachine, clients })
   host.signal.addEventListener('abort', () => clients.openvpn.leave(), { once: true })
 

@@ -1,7 +1,7 @@
 import { refuse, type Handlers } from '../../../sdk/index.js'
 import type { Entries, RecordedEntry } from '../records/entries.js'
 import { masked } from '../records/masking.js'
-import { providerOf } from './action-key.js'
+import { actionProvider } from './action-key.js'
 import type { ActionCalls, ConnectionAction } from './contract.js'
 
 /** The calls with which a person's yes is carried out by a connection. */
@@ -41,7 +41,7 @@ const meant = (
 ): RecordedEntry | string | undefined => {
   if (capability !== undefined) return all.find(({ id }) => id === capability) ?? nobody(capability)
   const provider = key.slice(0, key.indexOf('.'))
-  const found = all.filter(({ id }) => providerOf(id) === provider)
+  const found = all.filter(({ id }) => actionProvider(id) === provider)
   return found.length > 1
     ? `${found.map(({ id }) => id).join(' and ')} are both called ${provider}: name one as the capability`
     : found[0]

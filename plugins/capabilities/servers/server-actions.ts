@@ -4,9 +4,8 @@ import type { ActionEnd } from '../actions/contract.js'
 import type { KindActions, OpenEntry } from '../records/kinds.js'
 import { masked } from '../records/masking.js'
 import { withConnection, type ServerConnectionDeps } from './connection.js'
-import type { MetServer } from './mcp-kind.js'
 import { toolAnswerOf } from './tool-call.js'
-import { agentNameOf, mcpTools } from './tool-list.js'
+import { agentNameOf, mcpTools, type ServerTool } from './tool-list.js'
 
 const MOST_MS = 30 * 60_000
 const MOST_RESULT = 4000
@@ -16,7 +15,7 @@ export interface ServerActionDeps {
   readonly host: Pick<Host, 'place' | 'call' | 'serves' | 'signal'>
   readonly tokens: ServerConnectionDeps['tokens']
   /** A server as it was met last, or is now. */
-  readonly meet: (entry: OpenEntry) => Promise<MetServer>
+  readonly meet: (entry: OpenEntry) => Promise<{ readonly tools: readonly ServerTool[] }>
 }
 
 /** The offered tools of a server as actions: the key is `<connection>.<tool>`. */

@@ -40,6 +40,8 @@ export interface TunnelClient<S extends VpnSettings = VpnSettings> {
   drop(standing: Standing): Promise<void>
   /** Asks the client of a tunnel whose interface exists. */
   health(standing: Standing): Promise<ClientHealth>
+  /** Whether a tunnel whose interface exists has ended for good. */
+  isOver?(standing: Standing): Promise<boolean>
   /** Goes on with a tunnel that a daemon before this one dialled. */
   resume?(standing: Standing, settings: () => Promise<S | undefined>): Promise<void>
   /** The daemon stops: its connections to clients end, and the clients go on. */

@@ -7,7 +7,7 @@ import type { LinkFolders } from './standing-file.js'
 
 /** What tunnels are dialled and looked at with. */
 export interface LinksDeps {
-  readonly host: Pick<Host, 'call' | 'serves' | 'log' | 'signal'>
+  readonly host: Pick<Host, 'call' | 'serves' | 'log' | 'signal' | 'emit'>
   readonly entries: VpnEntries
   readonly folders: LinkFolders
   readonly machine: TunnelMachine

@@ -75,6 +75,7 @@ export class Links {
       .then(
         async () => {
           const link = await this.views.link(await this.#entryFor(id, settings))
+          this.#deps.host.emit('vpn.connected', { id })
           await this.#tell('vpn.connected', id, { address: link.address ?? '', routes: link.routes.join(' ') }, context)
           steps.finish(link)
         },
@@ -248,11 +249,13 @@ export class Links {
       const standing = await folders.standing(id)
       if (standing?.since === undefined || this.#work.has(id)) continue
       up++
-      if (interfaces.has(standing.interface)) continue
+      const client: TunnelClient<never> = clients[standing.provider]
+      const there = interfaces.has(standing.interface)
+      if (there && !(await client.isOver?.({ id, folder: folders.of(id), ...standing }))) continue
       const finished = this.#take(id, 'dropping')
       try {
         // Its client may go on without its interface.
-        await clients[standing.provider].drop({ id, folder: folders.of(id), ...standing })
+        await client.drop({ id, folder: folders.of(id), ...standing })
         await folders.clear(id)
       } finally {
         finished()

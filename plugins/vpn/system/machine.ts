@@ -6,12 +6,18 @@ import type { VpnSettings } from '../settings/settings.js'
 import { isEverything } from '../settings/networks.js'
 
 const NET_ADMIN = 12n
+/** Where distributions keep the plugins of strongSwan. */
+const LIBIPSEC = ['/usr/lib/ipsec', '/usr/lib/strongswan', '/usr/lib64/strongswan'].map(
+  folder => `${folder}/plugins/libstrongswan-kernel-libipsec.so`,
+)
 
 /** What this machine has of what tunnels need. */
 export interface TunnelMachine {
   hasProgram(name: string): Promise<boolean>
   hasTun(): Promise<boolean>
   hasNetAdmin(): Promise<boolean>
+  /** Whether strongSwan has its plugin for ESP in user space. */
+  hasLibipsec(): Promise<boolean>
   /** Whether the kernel itself speaks WireGuard. */
   hasWireguard(): Promise<boolean>
 }
@@ -28,6 +34,17 @@ export const thisMachine: TunnelMachine = {
     const granted = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'
     return ((BigInt(`0x${granted}`) >> NET_ADMIN) & 1n) === 1n
   },
+  hasLibipsec: async () => {
+    const found = await Promise.all(
+      LIBIPSEC.map(path =>
+        stat(path).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    )
+    return found.includes(true)
+  },
   hasWireguard: () =>
     stat('/sys/module/wireguard').then(
       () => true,
@@ -40,6 +57,8 @@ const PACKAGES: { readonly [program: string]: string } = {
   wg: 'wireguard-tools',
   ip: 'iproute2',
   resolvconf: 'openresolv',
+  swanctl: 'strongswan-swanctl',
+  'kernel-libipsec': 'libcharon-extra-plugins libcharon-extauth-plugins',
 }
 const TUN: VpnMissing = {
   what: 'device',
@@ -58,6 +77,12 @@ const needsOf = async (
   settings: VpnSettings | undefined,
   machine: TunnelMachine,
 ): Promise<{ programs: string[]; tun: boolean }> => {
+  if (provider === 'ipsec')
+    return {
+      programs: ['swanctl', 'charon-systemd', 'ip', ...((await machine.hasLibipsec()) ? [] : ['kernel-libipsec'])],
+      tun: true,
+    }
+  if (provider === 'fortinet') return { programs: ['openconnect', 'ip'], tun: true }
   if (provider === 'openvpn') return { programs: ['openvpn', 'ip'], tun: true }
   const userSpace = !(await machine.hasWireguard())
   const conf = settings?.provider === 'wireguard' ? settings.conf : undefined

@@ -12,6 +12,11 @@ export interface StarterEnd {
 export interface ProgramOptions {
   readonly signal?: AbortSignal
   readonly timeoutMs?: number
+  /** Where it runs, `/` unless set, and what it gets beside the usual variables; of a starter. */
+  readonly cwd?: string
+  readonly env?: { readonly [name: string]: string }
+  /** What it reads from its standard input; of a starter. */
+  readonly input?: string
   /** Called with each line of its output. */
   readonly line?: (text: string) => void
 }
@@ -38,15 +43,18 @@ const MOST_OUTPUT = 64 * 1024
 export const runStarter = async (
   program: string,
   args: readonly string[],
-  { signal, timeoutMs = 30_000, line }: ProgramOptions = {},
+  { signal, timeoutMs = 30_000, line, cwd = '/', env = {}, input: given }: ProgramOptions = {},
 ): Promise<StarterEnd> => {
   signal?.throwIfAborted()
   const child = spawn(program, args, {
-    cwd: '/',
-    env: { ...(await ownEnv()) },
+    cwd,
+    env: { ...(await ownEnv()), ...env },
     detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
+  // It may end before it has read everything.
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(given)
   const stop = (): void => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL')
@@ -81,8 +89,13 @@ export const runStarter = async (
 }
 
 /** Starts a program that outlives the daemon, without a way to speak to it, and answers its process. */
-export const startLasting = async (program: string, args: readonly string[], cwd: string): Promise<number> => {
-  const child = spawn(program, args, { cwd, env: { ...(await ownEnv()) }, detached: true, stdio: 'ignore' })
+export const startLasting = async (
+  program: string,
+  args: readonly string[],
+  cwd: string,
+  env: { readonly [name: string]: string } = {},
+): Promise<number> => {
+  const child = spawn(program, args, { cwd, env: { ...(await ownEnv()), ...env }, detached: true, stdio: 'ignore' })
   await new Promise<void>((resolve, reject) => {
     child.once('spawn', resolve)
     child.once('error', reject)

@@ -260,6 +260,7 @@ export const NO_YES: { readonly [why: string]: readonly string[] } = {
     'POST /approvals/{id}/decline',
     'POST /approvals/{id}/recall',
     'DELETE /approvals/{id}',
+    'DELETE /drafts/{id}',
     'DELETE /areas/{id}',
     'POST /automations/pending/{id}/reject',
     'DELETE /automations/{id}',

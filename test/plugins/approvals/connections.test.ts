@@ -64,7 +64,7 @@ t.test('connections carry out what a person approved', async t => {
       board.received.splice(0),
       exactly({
         name: 'Post.Message',
-        arguments: { text: 'hello', list: [{ token: VALUE }] },
+        arguments: { text: 'hello', list: exactly({ token: VALUE }) },
         _meta: { idempotencyKey: `${item.id}-1` },
       }),
     )

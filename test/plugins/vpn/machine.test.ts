@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { FortinetClient } from '../../../plugins/vpn/clients/fortinet.js'
+import { IpsecClient } from '../../../plugins/vpn/clients/ipsec.js'
 import { OpenvpnClient } from '../../../plugins/vpn/clients/openvpn.js'
 import { WireguardClient } from '../../../plugins/vpn/clients/wireguard.js'
 import { DialLog, dialLogIn } from '../../../plugins/vpn/links/dial-log.js'
@@ -16,6 +18,7 @@ const machine = (lacks: readonly string[]): TunnelMachine => ({
   hasProgram: async name => !lacks.includes(name),
   hasTun: async () => !lacks.includes('tun'),
   hasNetAdmin: async () => !lacks.includes('net admin'),
+  hasLibipsec: async () => !lacks.includes('libipsec'),
   hasWireguard: async () => !lacks.includes('wireguard'),
 })
 const entry = (config = wireguardText()) => ({ id: 'office', config: { provider: 'wireguard' }, secrets: { config } })
@@ -36,6 +39,14 @@ t.test('what a machine lacks is named with the way to get it', async t => {
       { what: 'device', name: '/dev/net/tun', install: /--device/ },
     ),
   )
+  t.match(
+    await missingFor('ipsec', undefined, machine(['swanctl', 'charon-systemd', 'libipsec', 'kernel-libipsec'])),
+    exactly(
+      { name: 'swanctl', install: 'apt-get install strongswan-swanctl' },
+      { name: 'charon-systemd', install: 'apt-get install charon-systemd' },
+      { name: 'kernel-libipsec', install: 'apt-get install libcharon-extra-plugins libcharon-extauth-plugins' },
+    ),
+  )
 })
 
 t.test('a machine without a program dials nothing and writes nothing, and the list says why', async t => {
@@ -47,7 +58,12 @@ t.test('a machine without a program dials nothing and writes nothing, and the li
     log: { info: () => {}, warn: () => {}, error: () => {} },
     signal: new AbortController().signal,
   } as never
-  const clients = { wireguard: new WireguardClient(), openvpn: new OpenvpnClient() }
+  const clients = {
+    wireguard: new WireguardClient(),
+    openvpn: new OpenvpnClient(),
+    ipsec: new IpsecClient(),
+    fortinet: new FortinetClient(),
+  }
   const links = new Links({
     ...{ host, entries: new VpnEntries(host), folders: new LinkFolders(folder), machine: machine(['wg']), clients },
   })

@@ -13,6 +13,11 @@ const NEEDED: { readonly [program: string]: string } = {
   'wireguard-go': 'wireguard-go',
   openvpn: 'openvpn',
   openssl: 'openssl',
+  swanctl: 'strongswan-swanctl',
+  'charon-systemd': 'charon-systemd',
+  tcpdump: 'tcpdump',
+  openconnect: 'openconnect',
+  python3: 'python3',
 }
 const there = await Promise.all(Object.keys(NEEDED).map(async name => ((await ownProgram(name)) ? [] : [name])))
 const missing = there.flat()

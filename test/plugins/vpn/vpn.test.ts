@@ -84,7 +84,7 @@ t.test('tunnels that are not dialled', async t => {
       ...more,
     })
     const bad: [config: { [field: string]: string }, message: RegExp][] = [
-      [{ provider: 'ipsec', config: 'x' }, /provider: expected wireguard or openvpn, found "ipsec"/],
+      [{ provider: 'pptp', config: 'x' }, /provider: expected wireguard, openvpn, fortinet, ipsec, found "pptp"/],
       [wireguard({ config: `${wireguardText()}PostUp = touch /tmp/x\n` }), /line 9: PostUp runs a program/],
       [wireguard({ config: wireguardText().replace('Address', 'predown = x\nAddress') }), /line 3: predown runs/],
       [

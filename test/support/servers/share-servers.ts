@@ -101,9 +101,9 @@ const started = async (t: Pick<Test, 'teardown'>, child: ChildProcess, port: num
 export const davServer = async (
   t: Pick<Test, 'teardown'>,
   folder: string,
-  { password, tls }: { password?: string; tls?: { cert: string; key: string } } = {},
+  { password, tls, port: wanted }: { password?: string; tls?: { cert: string; key: string }; port?: number } = {},
 ) => {
-  const port = await unusedPort()
+  const port = wanted ?? (await unusedPort())
   const secure = tls ? ['--cert', tls.cert, '--key', tls.key] : []
   const child = spawn('rclone', ['serve', 'webdav', folder, '--addr', `127.0.0.1:${port}`, ...secure], {
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -26,6 +26,7 @@ import { assertMasking } from '../../queue/message-checks.js'
 import type { References } from '../../secrets/references.js'
 import type { AdapterRun } from '../adapter-run.js'
 import { firstLineOf } from '../../first-line.js'
+import { withDisks } from './additions.js'
 import { approvalTools } from './approvals.js'
 import { ConnectOffers } from './connecting.js'
 import {
@@ -173,6 +174,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         },
         path: added.path,
         shown: [...(wall.shown ?? []), ...(added.files ?? []), ...briefing.shown],
+        grants: withDisks(wall.grants, added.disks),
         ...(documents !== undefined && { writable: [join(workspace, documents)] }),
       },
       ...(documents !== undefined && { documents }),
