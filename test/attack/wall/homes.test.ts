@@ -34,7 +34,7 @@ t.test(
       t.ok(existsSync(left), left)
     const { name } = await client.call('POST /system/terminals', {
       command:
-        'ls -A "$HOME" /tmp "$XDG_CACHE_HOME" "$CARGO_HOME" > "$HOME/seen" 2>&1; cat "$HOME/.profile" >> "$HOME/seen"; echo over >> "$HOME/seen"',
+        '(ls -A "$HOME" /tmp "$XDG_CACHE_HOME" "$CARGO_HOME"; cat "$HOME/.profile"; echo over) > "$HOME/seen" 2>&1',
     })
     t.ok(name)
     const seen = join(home('people'), 'home/seen')
