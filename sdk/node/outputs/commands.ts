@@ -21,8 +21,8 @@ const BEFORE = new Set(
 const WITH_VERBS = new Set(
   (
     'git gh hg npm yarn pnpm bun deno cargo rustup go docker podman nerdctl buildah docker-compose kubectl helm '
-    + 'terraform tofu pulumi pip pip3 uv poetry pipenv conda mamba apt apt-get dnf yum apk pacman brew zypper dotnet nx '
-    + 'turbo'
+    + 'terraform tofu pulumi pip pip3 uv poetry pipenv conda mamba apt apt-get dnf yum apk pacman brew zypper dotnet '
+    + 'nx turbo'
   ).split(' '),
 )
 const SEARCHERS = new Set('grep egrep fgrep rg ag ack find fd fdfind'.split(' '))
