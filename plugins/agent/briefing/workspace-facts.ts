@@ -8,7 +8,8 @@ export interface SeenRepository {
 }
 
 const MOST_NAMED = 30
-const BRANCH = /^ref: refs\/heads\/([^\0\n]+)\n?$/
+/** A name as git allows it (git-check-ref-format(1)): no words of a sentence. */
+const BRANCH = /^ref: refs\/heads\/([^\x00-\x20\x7f~^:?*[\\]{1,250})\n?$/
 
 /** The branch that a git dir has checked out; undefined: none. */
 export const checkedOutBranch = (gitdir: string): string | undefined =>

@@ -51,6 +51,6 @@ const fitted = (rows: readonly string[], folders: number): string => {
     length += fits.length + 1
     if (fits !== row) break
   }
-  const left = Math.max(rows.length - shown.length, folders - MOST_FOLDERS)
+  const left = rows.length - shown.length + Math.max(0, folders - MOST_FOLDERS)
   return left > 0 ? [...shown, `[${left} more folders]`].join('\n') : shown.join('\n')
 }

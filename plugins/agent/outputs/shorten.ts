@@ -4,6 +4,7 @@ import { nameOfCommand, programsOf } from '../../../sdk/node/outputs/commands.js
 import type { Log } from '../../../sdk/index.js'
 import type { Settings } from '../../settings/contract.js'
 import { isHeldOut } from '../briefing/arms.js'
+import { MOST_RESULT } from '../tools/content.js'
 import type { OutputLedger } from './output-ledger.js'
 import type { WholeOutputs } from './whole-outputs.js'
 
@@ -45,7 +46,8 @@ export const shortenOutputs = (
     const kept = (emitted: string, saved: ReadonlyMap<string, number>) => {
       ledger.add({
         ...{ at: Date.now(), command: name, heldOut, saved },
-        ...{ rawCharacters: output.length, emittedCharacters: emitted.length },
+        rawCharacters: Math.min(output.length, MOST_RESULT),
+        emittedCharacters: Math.min(emitted.length, MOST_RESULT),
       })
       return emitted
     }

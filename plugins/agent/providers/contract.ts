@@ -77,6 +77,7 @@ export interface CompletionCalls {
   'agent.completes'(input: { models: string[]; role?: string }): { available: boolean; model?: string; reason?: string }
   /**
    * Gives one answer of the first of some models that answers, without tools. An empty list as for `agent.completes`.
+   * Stored values in the question are replaced by their references.
    *
    * - 424: none of them is connected, or none answered in time
    */

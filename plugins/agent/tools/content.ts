@@ -1,5 +1,7 @@
 import type { DiffContent, ToolContent } from '../turn/frames/frames.js'
 
+/** What a model reads of an output at most, in bytes. */
+export const MOST_RESULT = 256 * 1024
 const MOST_TEXT = 32 * 1024
 const MOST_SIDE = 64 * 1024
 const CONTEXT_LINES = 3

@@ -1,8 +1,6 @@
 import type { ToolResult } from '../providers/adapter.js'
-import { cut, textContent } from './content.js'
+import { cut, MOST_RESULT, textContent } from './content.js'
 import type { ShellResult, ToolContext } from './tool.js'
-
-const MOST_RESULT = 256 * 1024
 
 /**
  * The result of a program: its output, with the exit code or timeout if it failed. People see all of it, the model what

@@ -67,7 +67,7 @@ export class LandedMessages {
     const { files } = this.#deps
     for (const name of await files.list(FOLDER)) {
       const note = await files.read<LandedNote>(name)
-      if (note) this.#notes.set(name.slice(FOLDER.length), note)
+      if (note) this.#notes.set(name.slice(FOLDER.length), endedNote(note, this.#deps.now()))
     }
   }
 
@@ -78,7 +78,7 @@ export class LandedMessages {
 
   async forget(conversation: string): Promise<void> {
     this.#drafting.get(conversation)?.abort()
-    if (this.#notes.delete(conversation)) await this.#deps.files.remove(FOLDER + conversation)
+    await this.#drop(conversation)
   }
 
   /** Drafts the message of a landing; a newer landing of the conversation takes its place. */
@@ -91,11 +91,12 @@ export class LandedMessages {
     this.#drafting.set(conversation, over)
     const steps: Step[] = []
     const draft: LandedMessageDraft = { startedAt: now(), steps }
-    const tell = () =>
-      this.#keep(conversation, { ...this.of(conversation), landedMessageDraft: structuredClone(draft) })
+    // The message of an earlier landing does not say what this one did.
+    const tell = () => this.#keep(conversation, { landedMessageDraft: structuredClone(draft) })
     try {
       const rungs = await this.#rungs(work)
-      if (rungs.length === 0) return
+      if (over.signal.aborted) return
+      if (rungs.length === 0) return await this.#drop(conversation)
       const prompt = promptOf(work, await work.patch().catch(() => ''))
       const changelog = await this.#keepsChangelog(work)
       for (const { provider, model, usable, reason } of rungs) {
@@ -163,11 +164,26 @@ export class LandedMessages {
     }
   }
 
+  async #drop(conversation: string): Promise<void> {
+    if (this.#notes.delete(conversation)) await this.#deps.files.remove(FOLDER + conversation)
+  }
+
   async #keep(conversation: string, note: LandedNote): Promise<void> {
     this.#notes.set(conversation, note)
     await this.#deps.files.write(FOLDER + conversation, note)
     this.#deps.changed(conversation)
   }
+}
+
+/** A note as a restart finds it: a draft that was under way then has failed. */
+const endedNote = (note: LandedNote, now: number): LandedNote => {
+  const { landedMessageDraft: draft } = note
+  if (!draft || draft.outcome !== undefined) return note
+  const reason = 'the sandbox was restarted before a model had answered'
+  const steps = draft.steps.map((step): Step =>
+    step.status === 'asking' ? { ...step, status: 'refused', reason } : step,
+  )
+  return { ...note, landedMessageDraft: { ...draft, steps, outcome: 'failed', reason, finishedAt: now } }
 }
 
 const promptOf = ({ title, paths }: LandedWork, patch: string): string => {
@@ -176,10 +192,14 @@ const promptOf = ({ title, paths }: LandedWork, patch: string): string => {
     title,
     files: shown,
     more: paths.length - shown.length,
-    patch: patch.slice(0, MOST_PATCH).toWellFormed(),
+    patch: wholeLines(patch, MOST_PATCH).toWellFormed(),
   }
   return `<work>\n${JSON.stringify(work).replaceAll('<', '\\u003c')}\n</work>`
 }
+
+/** The lines of a text that fit whole: half of a stored value is not found and masked. */
+const wholeLines = (text: string, most: number): string =>
+  text.length <= most ? text : text.slice(0, text.lastIndexOf('\n', most - 1) + 1)
 
 /** The message in an answer, with what a changelog says of it; small models put words and fences around it. */
 export const messageIn = (text: string, changelog = false): LandedMessage | undefined => {

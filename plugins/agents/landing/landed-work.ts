@@ -98,7 +98,7 @@ export const originsOf = async (
     }
   }
   const known = Object.entries(paths).flatMap(([path, landings]) => {
-    const kept = landings.filter(({ conversationId }) => agents[conversationId])
+    const kept = landings.filter(({ conversationId }) => Object.hasOwn(agents, conversationId))
     return kept.length > 0 ? [[path, kept.map(landing => ({ ...landing }))] as const] : []
   })
   return { paths: Object.fromEntries(known), agents }

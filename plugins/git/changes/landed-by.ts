@@ -40,7 +40,7 @@ export class LandedBy {
     paths: readonly string[],
   ): Promise<{ origins: { [path: string]: string[] }; agents: OriginAgents } | undefined> {
     const known = await this.landings(opened.repo, opened.view)
-    const asked = known ? paths.filter(path => known.paths[path]) : []
+    const asked = known ? paths.filter(path => Object.hasOwn(known.paths, path)) : []
     if (!known || asked.length === 0) return undefined
     const commits = await commitsOf(opened, asked, oldest(known, asked))
     const agents: OriginAgents = {}
@@ -48,7 +48,7 @@ export class LandedBy {
     for (const path of asked) {
       const last = commits.get(path)?.[0]?.at ?? -Infinity
       const ids = known.paths[path]!.flatMap(({ conversationId, at }) =>
-        known.agents[conversationId] && secondsOf(at) >= last ? [conversationId] : [],
+        Object.hasOwn(known.agents, conversationId) && secondsOf(at) >= last ? [conversationId] : [],
       )
       if (ids.length === 0) continue
       origins[path] = ids
@@ -63,8 +63,10 @@ export class LandedBy {
    */
   async byCommit(opened: OpenRepo, path: string): Promise<(sha: string | undefined) => string | undefined> {
     const known = await this.landings(opened.repo, opened.view)
-    const landings = known?.paths[path]?.filter(({ conversationId }) => known.agents[conversationId]) ?? []
-    if (!known || landings.length === 0) return () => undefined
+    // A file may have the name of something that every object has.
+    if (!known || !Object.hasOwn(known.paths, path)) return () => undefined
+    const landings = known.paths[path]!.filter(({ conversationId }) => Object.hasOwn(known.agents, conversationId))
+    if (landings.length === 0) return () => undefined
     const commits = (await commitsOf(opened, [path], oldest(known, [path]))).get(path) ?? []
     const found = new Map<string | undefined, string>()
     // The oldest first, so that the newest landing before a commit stays.

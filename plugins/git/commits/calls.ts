@@ -54,11 +54,12 @@ export const commitCalls = (
   'GET /git/{repo}/blame': async ({ repo, ...query }, { caller }) => {
     const opened = await repositories.open(repo, caller)
     const blame = await blameOf(objects, opened, query)
-    const landed = await landedBy.byCommit(opened, blame.path)
+    // Who landed a line only adds to a blame.
+    const landed = await landedBy.byCommit(opened, blame.path).catch(() => undefined)
     return {
       ...blame,
       hunks: blame.hunks.map(hunk => {
-        const conversationId = landed(hunk.sha)
+        const conversationId = landed?.(hunk.sha)
         return { ...hunk, ...(conversationId !== undefined && { conversationId }) }
       }),
     }

@@ -60,7 +60,7 @@ export const cleanOutput = (
     if (draws) count('progress', line.length - parts.reduce((sum, part) => sum + part.length, 0) - (parts.length - 1))
     for (const part of parts) {
       const long = part.length > MOST_LOOKED_AT
-      if (draws && !long && isProgress(part) && !tellsOfError(part)) {
+      if (draws && programs && !long && isProgress(part) && !tellsOfError(part)) {
         if (shown !== undefined) count('progress', shown.length + 1)
         shown = part
         continue

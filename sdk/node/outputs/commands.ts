@@ -17,6 +17,14 @@ const BEFORE = new Set(
     ' ',
   ),
 )
+/** Their first word says what they do; that of others is an argument. */
+const WITH_VERBS = new Set(
+  (
+    'git gh hg npm yarn pnpm bun deno cargo rustup go docker podman nerdctl buildah docker-compose kubectl helm '
+    + 'terraform tofu pulumi pip pip3 uv poetry pipenv conda mamba apt apt-get dnf yum apk pacman brew zypper dotnet '
+    + 'nx turbo'
+  ).split(' '),
+)
 const SEARCHERS = new Set('grep egrep fgrep rg ag ack find fd fdfind'.split(' '))
 
 /** One program of a command line. */
@@ -92,5 +100,6 @@ export const searchesFiles = (command: string): boolean =>
 export const nameOfCommand = (programs: readonly CommandProgram[]): string => {
   const [first] = programs.filter(({ name }) => !['cd', 'export', 'set', 'source', '.'].includes(name))
   if (!first || !/^[\w.+-]{1,40}$/.test(first.name)) return 'other'
-  return /^[a-z][a-z-]{1,20}$/.test(first.verb) ? `${first.name} ${first.verb}` : first.name
+  const { name, verb } = first
+  return WITH_VERBS.has(name) && /^[a-z][a-z-]{1,20}$/.test(verb) ? `${name} ${verb}` : name
 }

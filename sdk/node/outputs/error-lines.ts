@@ -44,6 +44,8 @@ const AS_WRITTEN = [
     '^\\s*-->',
   ],
   '^\\s*\\d+ \\|',
+  // Failed tests among dots.
+  '(?:^|[\\s.sxX])[EF]+[.sxX]{2,}|[.sxX]{2,}[EF]+(?:[.sxX\\s]|$)',
 ]
 const TELLS = new RegExp(ANY_CASE.join('|'), 'i')
 const SHOWS = new RegExp(AS_WRITTEN.join('|'))

@@ -3,7 +3,11 @@ import { cleanerOf, type LineCleaner } from './cleaner.js'
 const YAML = /^\s*---\s*$/
 const YAML_END = /^\s*\.\.\.\s*$/
 const TAP_PASSES = /^\s*ok \d+\b/
-const TAP_FRAME = /^\s*(?:# Subtest: |# \w.*\b(?:OK|ok|\d+(?:\.\d+)?ms)$|1\.\.\d+|TAP version \d+|\}\s*$|# time=)/
+const TAP_OPENS = /^\s*(?:not )?ok \d+\b.*\{\s*$/
+const TAP_CLOSES = /^\s*\}\s*$/
+const TAP_FRAME = /^\s*(?:# Subtest: |# \w.*\b(?:OK|ok|\d+(?:\.\d+)?ms)$|1\.\.\d+|TAP version \d+|# time=)/
+
+const indentOf = (line: string): number => line.length - line.trimStart().length
 
 /** Tests that pass in the Test Anything Protocol, with the notes below them. */
 const tap: LineCleaner = {
@@ -12,15 +16,25 @@ const tap: LineCleaner = {
   commands: ['node', 'tap', 'prove', 'bats', 'npm', 'pg_prove'],
   begin: () => {
     let passed = false
-    let noted = false
+    /** How far the line before is indented. */
+    let at = 0
+    /** How far the notes that go on are indented. */
+    let noted: number | undefined
+    let open = 0
     return line => {
-      if (noted) {
-        noted = !YAML_END.test(line)
+      const indent = indentOf(line)
+      // Notes that nothing ends are over with the first line that is not indented as they are.
+      if (noted !== undefined && (line.trim() === '' || indent >= noted)) {
+        if (YAML_END.test(line)) noted = undefined
         return true
       }
-      if (passed && YAML.test(line)) return (noted = true)
+      noted = passed && YAML.test(line) && indent > at ? indent : undefined
       passed = TAP_PASSES.test(line)
-      return passed || TAP_FRAME.test(line)
+      at = indent
+      if (TAP_OPENS.test(line)) open++
+      const closes = open > 0 && TAP_CLOSES.test(line)
+      if (closes) open--
+      return noted !== undefined || passed || closes || TAP_FRAME.test(line)
     }
   },
 }

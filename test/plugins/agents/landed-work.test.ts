@@ -1,12 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { messageIn } from '../../../plugins/agents/landing/landed-messages.js'
+import { LandedMessages, messageIn, type LandedWork } from '../../../plugins/agents/landing/landed-messages.js'
 import { daemonWith, inGit } from '../../support/daemon.js'
 import { until } from '../../support/browser/browser.js'
 import { exactly } from '../../support/lists.js'
 import { modelServer, type ScriptedReply } from '../../support/servers/model-server.js'
 import { framesOf } from '../../support/turns.js'
+import { memoryFiles } from './support.js'
 
 const MESSAGE: ScriptedReply = { text: ['```json\n{"subject":"Greet the\\nworld"}\n```'] }
 
@@ -88,11 +89,66 @@ t.test('a model that refuses leaves the reason, and a landing without any model 
   t.equal(skipped.server.requests.length, 0)
 })
 
+/** Messages of landings, by a model whose answers are given; without any, none can be used. */
+const messagesOf = (
+  files: ReturnType<typeof memoryFiles>,
+  answers: readonly (() => Promise<string>)[],
+  prompts: string[] = [],
+) => {
+  const left = [...answers]
+  const call = async (name: string, { prompt = '' }: { prompt?: string } = {}) => {
+    if (name === 'agent.complete') {
+      prompts.push(prompt)
+      return { text: await left.shift()!(), model: 'p:m' }
+    }
+    if (name === 'settings.get') return { changelogRepos: [] }
+    const rung = { provider: 'p', model: 'm', usable: true }
+    return { role: 'commit-message', from: 'list', configured: [], resolved: left.length > 0 ? [rung] : [] }
+  }
+  const host = { call, serves: async () => true, log: { warn: t.fail }, signal: new AbortController().signal }
+  return new LandedMessages({ host: host as never, files, now: () => 7, changed: () => {} })
+}
+const WORK: LandedWork = {
+  ...{ conversation: 'c', provider: 'p', model: 'm', repos: ['root'], paths: ['a.txt'] },
+  patch: async () => '',
+}
+const says = (subject: string) => async () => JSON.stringify({ subject })
+
+t.test('the message is that of the newest landing: an earlier one goes when the next is drafted', async t => {
+  const files = memoryFiles()
+  const refuses = () => Promise.reject(new Error('too busy'))
+  const messages = messagesOf(files, [says('First'), refuses, says('Third')])
+  await messages.draft(WORK)
+  t.match(messages.of('c'), { landedMessage: { subject: 'First' } })
+  await messages.draft(WORK)
+  t.match(messages.of('c'), { landedMessage: undefined, landedMessageDraft: { outcome: 'failed', reason: 'too busy' } })
+  await messages.draft(WORK)
+  t.match(messages.of('c'), { landedMessage: { subject: 'Third' } })
+  await messages.draft(WORK)
+  t.same(messages.of('c'), {}, 'no model could be asked')
+  t.same(await files.list(''), [])
+})
+
+t.test('a draft that a kill cut off has failed after the restart', async t => {
+  const files = memoryFiles()
+  const asked = Promise.withResolvers<void>()
+  void messagesOf(files, [() => (asked.resolve(), new Promise(() => {}))]).draft(WORK)
+  await asked.promise
+  const again = messagesOf(files, [])
+  await again.open()
+  const reason = 'the sandbox was restarted before a model had answered'
+  t.match(again.of('c'), {
+    landedMessageDraft: { outcome: 'failed', reason, finishedAt: 7, steps: exactly({ status: 'refused', reason }) },
+  })
+})
+
 t.test('paths name who landed them until they are committed; then blame does', async t => {
   const { client, land, workspace } = await world(t)
   await land('one', 'write a.txt\n| one')
   await land('two', 'write b.txt\n| two')
   writeFileSync(join(workspace, 'mine.txt'), 'mine\n')
+  // Every object of the language has something of this name.
+  writeFileSync(join(workspace, 'constructor'), 'mine\n')
   const origins = async () => (await client.call('GET /git/changes', { repo: 'root' })).repos[0]?.origins
   t.same(await origins(), { 'a.txt': ['one'], 'b.txt': ['two'] })
   const blame = async (path: string) =>
@@ -108,13 +164,31 @@ t.test('paths name who landed them until they are committed; then blame does', a
   inGit(workspace, 'commit', '-qm', 'both')
   t.same(await blame('a.txt'), [[true, 'one']])
   t.same(await blame('mine.txt'), [[true, undefined]])
+  t.same(await blame('constructor'), [[true, undefined]])
   writeFileSync(join(workspace, 'a.txt'), 'one\nby hand\n')
   t.same(await origins(), undefined, 'what was committed is not what is changed now')
+  await new Promise(resolve => setTimeout(resolve, 1_100))
   await land('three', 'edit b.txt\n| - two\n| + three')
   t.same(await origins(), { 'b.txt': ['three'] })
   await new Promise(resolve => setTimeout(resolve, 1_100))
   inGit(workspace, 'commit', '-qam', 'again')
   t.same(await blame('b.txt'), [[true, 'three']])
+})
+
+t.test('a blame is told without a record of landings that can be read', async t => {
+  const { client } = await daemonWith(t, ['git', 'areas'], {
+    files: { 'a.txt': 'a\n' },
+    fakes: { 'agents.origins': () => Promise.reject(new Error('torn')) },
+  })
+  t.match(await client.call('GET /git/{repo}/blame', { repo: 'root', path: 'a.txt' }), { hunks: exactly({ count: 1 }) })
+})
+
+t.test('a long patch is shown to the model up to the end of a line', async t => {
+  const prompts: string[] = []
+  const messages = messagesOf(memoryFiles(), [says('Long')], prompts)
+  await messages.draft({ ...WORK, patch: async () => `${'x'.repeat(11_990)}\n+key=one-value-that-is-cut\n` })
+  t.equal((/"patch":"([^"]*)"/.exec(prompts[0]!)?.[1] ?? '').length, 11_992)
+  t.notMatch(prompts[0], 'key=')
 })
 
 t.test('a message is read out of what small models write', t => {

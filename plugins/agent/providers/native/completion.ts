@@ -1,4 +1,5 @@
 import { Refusal, refuse, type Handlers, type Host, type Input, ignored } from '../../../../sdk/index.js'
+import { valueMasker } from '../../../../sdk/node/access/value-masker.js'
 import type { CompletionCalls } from '../contract.js'
 import { leasedTarget } from './account-adapter.js'
 import { faultFrom, withoutSecrets, type ServerFault } from './faults.js'
@@ -47,11 +48,14 @@ export const completeOnce = async (
   const { found, reason } = await candidates(host, models, role)
   if (found.length === 0) refuse('dependency', reason)
   const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
+  // A question may hold what no turn sees, such as a patch with a value that a program wrote into a file.
+  const masker = await valueMasker(host)
+  const [rules, words] = [masker.mask(system), masker.mask(prompt)]
   let last = reason
   for (const one of found) {
     if (limit.aborted) break
     try {
-      return { text: await answerOf(host, one, system, prompt, limit), model: keyOf(one) }
+      return { text: await answerOf(host, one, rules, words, limit), model: keyOf(one) }
     } catch (error) {
       last = Refusal.from(error).message
     }

@@ -9,6 +9,8 @@ export interface AnswerHeaders {
 const NEARLY = 90
 /** The use of a limit is told again when it moved by so many points. */
 const MOVED = 10
+/** The last moment that a date can be. */
+const LAST_MS = 8_640_000_000_000_000
 /** Headers of one limit: what is allowed, what is left, and when it is whole again. */
 interface LimitHeaders {
   readonly kind: string
@@ -57,11 +59,13 @@ const resetOf = (value: string | string[] | undefined, now: number): number | un
   if (typeof value !== 'string') return undefined
   if (/^(?:\d{1,9}(?:\.\d{1,6})?(?:ms|s|m|h|d)){1,5}$/.test(value)) {
     const parts = [...value.matchAll(/([\d.]+)(ms|s|m|h|d)/g)]
-    return Math.round(now + parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!]!, 0))
+    return momentOf(Math.round(now + parts.reduce((sum, [, count, unit]) => sum + Number(count) * UNITS[unit!]!, 0)))
   }
-  const date = /^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : NaN
-  return Number.isFinite(date) ? date : undefined
+  return momentOf(/^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) : NaN)
 }
+
+/** A moment that a date can be. */
+const momentOf = (at: number): number | undefined => (at >= 0 && at <= LAST_MS ? at : undefined)
 
 /** The limits of a provider as its answers in one turn tell them, as frames that say what changed. */
 export class HeardLimits {
@@ -80,7 +84,7 @@ export class HeardLimits {
     this.add(publishedLimits(headers, now))
     this.#rejected = status === 429
     const after = countOf(headers['retry-after'])
-    this.#rejectedUntil = this.#rejected && after !== undefined ? now + after * 1000 : undefined
+    this.#rejectedUntil = this.#rejected && after !== undefined ? momentOf(now + after * 1000) : undefined
   }
 
   /** Hears of limits that were read elsewhere. */

@@ -116,6 +116,7 @@ export class TurnTiers {
     }
     return { routes, models, verdict: verdict(), drop: () => dropped.abort() }
   }
+
   async #routed(turn: Turn, { models, verdict, drop }: Judging): Promise<void> {
     const found = await Promise.race([verdict, timeout(WAIT_MS, turn.signal)])
     drop()
@@ -186,12 +187,13 @@ export class TurnTiers {
     const { tier } = turn.entry.fields
     if (!tier || !isRouted(turn) || turn.stopping || turn.worked) return false
     const { chosen, routed } = tier
+    const continues = this.#deps.providers.find(chosen.provider)?.abilities(chosen.harness).state
+    // The move is written first: a kill between both leaves a turn that moves, not one that stays on the fast model.
+    const moved = turn.move({ ...chosen, kept: continues ? 'session' : 'record' })
     const stored = turn.entry.change({ tier: { ...tier, escalated: why.slice(0, MOST_WHY) } })
     const text = `${routed} was too small for this turn (${why.slice(0, MOST_WHY)}): it goes on with ${chosen.model}`
     turn.log.push({ kind: 'notice', level: 'info', text, source: 'tier' })
-    await stored
-    const continues = this.#deps.providers.find(chosen.provider)?.abilities(chosen.harness).state
-    await turn.move({ ...chosen, kept: continues ? 'session' : 'record' })
+    await Promise.all([moved, stored])
     return true
   }
 }

@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { isHeldOut } from '../../../../plugins/agent/briefing/arms.js'
 import { SEARCH_NOTE, TERSE_NOTE } from '../../../../plugins/agent/briefing/taught.js'
+import { checkedOutBranch } from '../../../../plugins/agent/briefing/workspace-facts.js'
 import { exactly } from '../../../support/lists.js'
 import { briefedWorld, saidIn } from './world.js'
 
@@ -41,6 +42,15 @@ t.test(
     t.equal(last().system, 'You are a poet.', 'a prompt of a person is the whole one')
   },
 )
+
+t.test('a HEAD of words that git allows in no name is no branch', t => {
+  const gitdir = t.testdir()
+  const branchOf = (head: string) => (writeFileSync(join(gitdir, 'HEAD'), head), checkedOutBranch(gitdir))
+  t.equal(branchOf('ref: refs/heads/fix/the-ö_1.2\n'), 'fix/the-ö_1.2')
+  for (const name of ['main). Now obey', 'a\tb', 'a\u0007b', 'x'.repeat(300), ''])
+    t.equal(branchOf(`ref: refs/heads/${name}\n`), undefined, name)
+  t.end()
+})
 
 t.test('each turn asks for short answers but those drawn to be held out, and the ledger knows which', async t => {
   const recorded: { run?: string; terse?: boolean; terseCohort?: string; proseChars?: number }[] = []
@@ -127,5 +137,6 @@ t.test('a conversation begins with a map of repositories and two levels of folde
   await turn('large')
   const large = /\[Map\]\n([^]*?)\n\n/.exec(saidIn(server.requests.at(-1)!).asked)![1]!
   t.ok(large.length <= 6_000 && large.length > 5_000, `${large.length}`)
-  t.match(large, /\n\[\d+ more folders\]$/)
+  // Beside docs, libs and src; without the line of repositories and this one.
+  t.equal(/\n\[(\d+) more folders\]$/.exec(large)?.[1], String(403 - (large.split('\n').length - 2)))
 })

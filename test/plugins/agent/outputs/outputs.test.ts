@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs'
 import t from 'tap'
+import type { ShortenedOutput } from '../../../../plugins/agent/outputs/output-ledger.js'
+import { shortenOutputs } from '../../../../plugins/agent/outputs/shorten.js'
 import { briefedWorld } from '../briefing/world.js'
-import { beginning } from '../../../support/lists.js'
+import { beginning, exactly } from '../../../support/lists.js'
 import type { SeenRequest } from '../../../support/servers/model-server.js'
 
 const recorded = (name: string): string =>
@@ -83,6 +85,24 @@ t.test('a command of the agent’s own is shortened only by what no terminal sho
   t.match(short, 'npm http fetch')
   t.match(short, WHOLE)
   t.notMatch(short, '10%')
+})
+
+t.test('what is counted is what a model would have read, which is cut where an output is very long', async t => {
+  const counted: ShortenedOutput[] = []
+  const shorten = (outputHoldout: number) =>
+    shortenOutputs(
+      { outputCleaners: '', outputHoldout },
+      {
+        ...{ conversationId: 'c', run: 'r', mask: text => text, log: { warn: message => void t.fail(message) } },
+        whole: { keep: async () => '/whole/1.txt' },
+        ledger: { add: output => void counted.push(output) },
+      },
+    )!
+  const output = 'npm http fetch GET 200 https://packages.example/x\n'.repeat(20_000)
+  for (const share of [0, 1]) await shorten(share)({ output, command: 'npm install' })
+  const most = { rawCharacters: 256 * 1024 }
+  t.match(counted, exactly({ heldOut: false, ...most }, { heldOut: true, ...most, emittedCharacters: 256 * 1024 }))
+  t.ok(counted[0]!.emittedCharacters < 500)
 })
 
 t.test('short answers are compared with turns that were not asked', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { publishedLimits } from '../../../../plugins/agent/providers/native/heard-limits.js'
+import { HeardLimits, publishedLimits } from '../../../../plugins/agent/providers/native/heard-limits.js'
 import { exactly } from '../../../support/lists.js'
 import { modelServer } from '../../../support/servers/model-server.js'
 import { nativeRun } from './native-support.js'
@@ -37,8 +37,20 @@ t.test('the limits that Anthropic and OpenAI publish are read from the headers o
       publishedLimits({ ...openai, 'x-ratelimit-limit-requests': limit }, NOW).map(({ kind }) => kind),
       ['tokens'],
     )
-  for (const reset of ['', 'soon', '-5s', '9'.repeat(40), '2026', 's'])
+  const beyond = ['999999999d', '0000-01-01T00:00:00Z']
+  for (const reset of ['', 'soon', '-5s', '9'.repeat(40), '2026', 's', ...beyond])
     t.match(publishedLimits({ ...openai, 'x-ratelimit-reset-tokens': reset }, NOW)[1], { resetsAt: undefined })
+  t.end()
+})
+
+t.test('a server that asks to wait for longer than a date can say names no moment', t => {
+  const heard = (after: string) => {
+    const limits = new HeardLimits()
+    limits.hear({ 'retry-after': after }, 429, NOW)
+    return [...limits.frames()]
+  }
+  t.match(heard('60'), exactly({ status: 'rejected', resetsAt: NOW + 60_000 }))
+  t.match(heard('9'.repeat(15)), exactly({ status: 'rejected', resetsAt: undefined }))
   t.end()
 })
 

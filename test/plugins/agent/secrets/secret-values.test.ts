@@ -8,6 +8,7 @@ import { daemonWith } from '../../../support/daemon.js'
 import { meantInClear } from '../../../support/secret-search.js'
 import { modelServer } from '../../../support/servers/model-server.js'
 import { framesOf, runTurn } from '../../../support/turns.js'
+import { inner } from '../../capabilities/support.js'
 
 const VALUE = 'correct-horse/battery+staple'
 
@@ -103,4 +104,26 @@ t.test('a model that copies a file with a value in it writes the reference, and 
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
   t.equal(readFileSync(join(workspace, 'copy.json'), 'utf8'), '{"key":"{{secret:API}}"}')
   for (const nth of server.requests.keys()) t.notOk(server.told(nth).includes(VALUE))
+})
+
+t.test('a single question has no stored value, such as one in a patch that landed', async t => {
+  const server = await modelServer(t, 'openai', [{ text: ['{"subject":"x"}'] }])
+  const row = { id: 'm', label: 'M', efforts: [], badges: [] }
+  const daemon = await daemonWith(t, ['agent', 'settings'], {
+    fakes: {
+      'secrets.values': () => ({ values: [{ name: 'API', value: VALUE }], revision: 1 }),
+      'endpoints.choices': () => ({
+        endpoints: [{ id: 'quick', label: 'Quick', models: [row], default: 'm', ready: true }],
+      }),
+      'endpoints.target': () => server.target(),
+    },
+  })
+  await inner(daemon, 'agent.complete', {
+    ...{ models: ['endpoint/quick:m'], timeoutMs: 10_000 },
+    system: `never say ${VALUE}`,
+    prompt: JSON.stringify({ patch: `+key=${VALUE}\n+{"key":${JSON.stringify(VALUE)}}\n` }),
+  })
+  const told = server.told(0)
+  t.notMatch(told, VALUE)
+  t.equal(told.split('{{secret:API}}').length, 4)
 })

@@ -1,5 +1,9 @@
 import t, { type Test } from 'tap'
 import type { Frame } from '../../../../plugins/agent/contract.js'
+import { titleIn } from '../../../../plugins/agent/conversations/titles.js'
+import { entryFrom, RunEntry, type EntryFields } from '../../../../plugins/agent/turn/run-entry.js'
+import { TurnTiers } from '../../../../plugins/agent/turn/tier/tiers.js'
+import { Turn } from '../../../../plugins/agent/turn/turn.js'
 import { scoreIn } from '../../../../plugins/agent/turn/tier/judge.js'
 import { FailedRounds } from '../../../../plugins/agent/turn/tier/failed-rounds.js'
 import type { SettingsGiven } from '../../../../plugins/settings/contract.js'
@@ -241,6 +245,43 @@ t.test('calls of one answer fail as one round, and those of subagents do not cou
     frames.map(frame => rounds.add(frame)),
     [0, 1, 1, 1, 1, 1, 1, 1, 1, 2],
   )
+  t.end()
+})
+
+t.test('wherever a kill cuts an escalation off, the turn moves or has not told that it does', async t => {
+  const lines: object[] = []
+  const journals = {
+    append: async (_: string, added: readonly unknown[]) => lines.push(...(added as object[])),
+    rewrite: async () => void t.fail('it is short'),
+    remove: async () => {},
+  }
+  const chosen = { provider: 'p', harness: 'native', model: 'big' } as const
+  const entry = new RunEntry(journals, {
+    ...{ ...chosen, model: 'small', startedAt: 0, attempt: 1, boots: 0, permissionMode: 'default', parked: [] },
+    message: { run: 'r', conversationId: 'c', input: { prompt: 'x' } } as EntryFields['message'],
+    tier: { tier: 'fast', score: 0, rules: [], chosen, routed: 'small' },
+  })
+  await entry.open()
+  const turn = { entry, record: { switches: 0 }, log: { push: () => {} }, move: Turn.prototype.move } as unknown as Turn
+  const tiers = new TurnTiers({
+    host: {} as never,
+    providers: { find: () => undefined },
+    settings: async () => undefined,
+  })
+  t.equal(await tiers.replaces(turn, { kind: 'error', message: 'no such model' }), true)
+  t.match(entry.fields, { moving: { model: 'big' }, tier: { escalated: 'no such model' } })
+  for (let cut = 1; cut <= lines.length; cut++) {
+    const { tier, moving } = entryFrom(lines.slice(0, cut))!
+    t.ok(moving || tier!.escalated === undefined, `after ${cut} of ${lines.length} lines`)
+  }
+})
+
+t.test('a name is read out of what small models write, however long that is', t => {
+  t.equal(titleIn(' “Rename x\u202e to\ty.”\nmore'), 'Rename x to y')
+  t.equal(titleIn('"..."'), '')
+  const began = performance.now()
+  t.equal(titleIn(`Fix it ${'.'.repeat(64 * 1024)}x`), 'Fix it')
+  t.ok(performance.now() - began < 500)
   t.end()
 })
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import t from 'tap'
 import { CATALOGUE, chosenCleaners } from '../../../../sdk/node/outputs/catalogue.js'
 import { cleanOutput } from '../../../../sdk/node/outputs/clean.js'
-import { programsOf } from '../../../../sdk/node/outputs/commands.js'
+import { nameOfCommand, programsOf } from '../../../../sdk/node/outputs/commands.js'
 import { withoutEscapes } from '../../../../sdk/node/outputs/terminal-lines.js'
 
 const FOLDER = new URL('../../../../../test/fixtures/outputs/', import.meta.url)
@@ -214,6 +214,33 @@ t.test('equal lines in a row are counted, and short ones stay', t => {
   t.end()
 })
 
+t.test('a line among progress that has a failed test stays', t => {
+  for (const dots of ['tests/a.py ....F.... [ 40%]', '.......E [ 40%]', 'F....... [ 40%]', '........FF [ 40%]'])
+    t.match(cleaned(`${dots}\n.......... [ 80%]\n.......... [100%]\n`, 'pytest -q'), dots)
+  t.end()
+})
+
+t.test('notes of a passing test that do not end hide nothing after them, and braces of data stay', t => {
+  const passed = '  ok 1 - reads\n    ---\n    duration_ms: 1\n'
+  t.equal(cleaned(`${passed}the port is 4040\n`, 'node --test'), 'the port is 4040\n')
+  t.equal(cleaned(`${passed}    ...\nthe port is 4040\n`, 'node --test'), 'the port is 4040\n')
+  t.equal(cleaned('ok 1\n---\nsecond document\n', 'node a.js'), '---\nsecond document\n')
+  const data = `${JSON.stringify({ a: { b: [1] } }, undefined, 2)}\n`
+  t.equal(cleaned(data, 'node a.js'), data)
+  const nested = 'ok 1 - a {\n    ok 1 - b {\n        ok 1 - c\n    }\n}\nend\n'
+  t.equal(cleaned(nested, 'tap'), 'end\n')
+  t.end()
+})
+
+t.test('the name of a command holds none of its arguments', t => {
+  const named = (command: string) => nameOfCommand(programsOf(command))
+  t.equal(named('cd x && FOO=1 npm install left-pad'), 'npm install')
+  t.equal(named('git -C . clone https://x.example/y'), 'git')
+  for (const command of ['mysqldump -p hunter', 'rg customer', './report secret', 'make target', 'curl -u ada x'])
+    t.notMatch(named(command), ' ', command)
+  t.end()
+})
+
 t.test('lines that were drawn over show what stood there in the end', t => {
   const bars = Array.from({ length: 100 }, (_, n) => `\r[${'='.repeat(n / 4)}>${' '.repeat(25 - n / 4)}] ${n}%`).join(
     '',
@@ -221,6 +248,8 @@ t.test('lines that were drawn over show what stood there in the end', t => {
   t.equal(cleaned(`begin\n${bars}\rall there\nend\n`, './get'), 'begin\nall there\nend\n')
   t.equal(cleaned('one\r\ntwo\r\n', './get'), 'one\ntwo\n')
   t.equal(cleaned('10%\n20%\n30%\nerror: cut\n40%\n', './get'), '30%\nerror: cut\n40%\n')
+  const own = cleanOutput('10%\n20%\r30%\n40%\n', undefined, ALL)
+  t.equal(own.text, '10%\n30%\n40%\n', 'a program of the agent may print them as data')
   t.end()
 })
 

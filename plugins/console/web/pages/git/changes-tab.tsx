@@ -4,6 +4,7 @@ import type { GitChange, OriginAgents, UncommittedChanges } from '../../../../gi
 import { askDaemon } from '../../data/api.js'
 import { gitChanged } from '../../data/git-answers.js'
 import { fragmentOf, goTo, showPlace } from '../../data/route.js'
+import { draftsFor, landerOf } from '../../run/landed-paths.js'
 import { useAction, type ActionState } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { useCommands } from '../../ui/commands.js'
@@ -92,17 +93,6 @@ interface ChangeListProps {
   readonly agents: OriginAgents
 }
 
-/** The conversation that landed a path last. */
-const landedBy = ({ origins }: UncommittedChanges, agents: OriginAgents, path: string): string | undefined => {
-  const [id] = origins?.[path] ?? []
-  return id === undefined ? undefined : (agents[id]?.title ?? id)
-}
-
-/** The messages drafted for what landed, each once. */
-const draftsFor = ({ origins = {} }: UncommittedChanges, agents: OriginAgents): string[] => [
-  ...new Set(Object.values(origins).flatMap(ids => ids.flatMap(id => agents[id]?.landedMessage?.subject ?? []))),
-]
-
 const ChangeList = ({ repo, changes, current, action, maintains, agents }: ChangeListProps) => (
   <nav class="files" aria-label="Uncommitted files">
     {SECTIONS.map(([side, label]) => {
@@ -131,7 +121,7 @@ const ChangeList = ({ repo, changes, current, action, maintains, agents }: Chang
                   repo={repo}
                   side={side}
                   change={change}
-                  by={landedBy(changes, agents, change.path)}
+                  by={landerOf(changes, agents, change.path)}
                   current={current === `${side} ${change.path}`}
                   action={maintains ? action : undefined}
                 />
