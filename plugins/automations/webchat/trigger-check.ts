@@ -34,7 +34,7 @@ const chatProblem = ({ webchat, ...automation }: Pick<Automation, 'trigger' | 'w
   const url = URL.parse(signIn.issuer)
   return url && namedAddress(url, signIn.issuer)
     ? undefined
-    : `webchat.signIn.issuer: expected an https address without a user, found ${JSON.stringify(signIn.issuer.slice(0, 200))}`
+    : `webchat.signIn.issuer: expected https and no user, found ${JSON.stringify(signIn.issuer.slice(0, 200))}`
 }
 
 /** Refuses a chat that cannot work. */
