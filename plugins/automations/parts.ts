@@ -145,7 +145,7 @@ export const automationParts = (host: Host, clock: FireClock = systemClock): Aut
   const threads = new VisitorThreads({ now, store, journal: host.journal })
   const visitAnswers: VisitAnswers = new VisitAnswers({ host, now, definition, threads, fires, held })
   const visits = new Visits({
-    ...{ host, now, definition, fires, threads, sites, budgets, answers: visitAnswers },
+    ...{ host, clock, definition, fires, threads, sites, budgets, answers: visitAnswers },
     challenges: new Challenges(now),
   })
   const webhooks = new Webhooks({ now: clock.now, tokens, answers, fires, held, definition })

@@ -26,8 +26,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.on('daemon.ready', () => {
     const begin = async () => {
       for (const fire of left) await fires.recover(fire)
-      await visits.closeOld()
-      await visits.recover()
+      await visits.start()
       events.start()
       held.start()
       await scheduler.start()
@@ -37,6 +36,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.stopping(async () => {
     scheduler.end()
     held.end()
+    visits.end()
     await sites.flush()
   })
 

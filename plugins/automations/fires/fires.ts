@@ -217,7 +217,7 @@ export class Fires {
     }
     if (verdict.kind === 'hold') {
       const { id: heldId } = await held.hold(live.fire, verdict)
-      live.outcome.resolve({ kind: 'held', id: heldId })
+      live.hold(heldId)
       return this.#ended(live)
     }
     await this.#keep(live, { phase: 'starting' })
@@ -239,7 +239,7 @@ export class Fires {
       const { id } = await held.hold(live.fire, {
         reason: `the budget ${String(heldBy)}: ${Refusal.from(error).message}`,
       })
-      live.outcome.resolve({ kind: 'held', id })
+      live.hold(id)
       return this.#ended(live)
     }
     failpoint('automations.fire.started')

@@ -22,6 +22,8 @@ export class LiveFire {
   readonly #settled = Promise.withResolvers<TurnEnd>()
   /** Resolves when it is over and recorded. */
   readonly over = Promise.withResolvers<void>()
+  /** Whether a person has to allow it first, also where its sender was told before that its turn is certain. */
+  isHeld = false
 
   /** Resolves when those whom its end concerns have been told; it is stored until then. */
   told: Promise<void> = Promise.resolve()
@@ -46,6 +48,13 @@ export class LiveFire {
     this.#begun.resolve()
     this.#settled.resolve(end)
     this.end.resolve(end)
+  }
+
+  /** It is over, and waits for a person as a wake. */
+  hold(id: string): void {
+    this.isHeld = true
+    this.#begun.resolve()
+    this.outcome.resolve({ kind: 'held', id })
   }
 
   /** The agent has its turn. */

@@ -158,13 +158,10 @@ export class Dispatch {
   async #followed({ id, live }: Begun, push: (frame: DispatchFrame) => void, signal: AbortSignal): Promise<void> {
     try {
       const outcome = await live.outcome.promise
-      if (outcome.kind === 'held') {
-        this.#streamed.delete(live.fire.id)
-        return
-      }
       if (outcome.kind === 'skipped') return push({ automationId: id, failed: outcome.detail })
-      const { conversationId, run } = outcome
       await live.begun
+      if (live.isHeld) return void this.#streamed.delete(live.fire.id)
+      const { conversationId, run } = live.fire
       for await (const { text } of await this.#deps.host.call('agent.words', { conversationId, run }, { signal }))
         push({ automationId: id, delta: text })
       const end = await live.settled

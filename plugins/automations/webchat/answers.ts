@@ -18,8 +18,8 @@ export interface VisitAnswersDeps {
   readonly now: () => number
   readonly definition: (id: string) => Promise<Definition | undefined>
   readonly threads: VisitorThreads
-  readonly fires: Pick<Fires, 'accept' | 'once' | 'live'>
-  readonly held: Pick<HeldWakes, 'once'>
+  readonly fires: Pick<Fires, 'accept' | 'once'>
+  readonly held: Pick<HeldWakes, 'once' | 'get'>
 }
 
 const MOST_TURNS = 200
@@ -66,8 +66,7 @@ export class VisitAnswers {
       })
     if (!live) return void (await this.#say(automationId, { thread: threadId, seq }, NO_ANSWER))
     const { conversationId } = live.fire
-    const now = threads.get(automationId, threadId)
-    if (now) await threads.keep({ ...now, conversationId, turns: (goesOn ? thread.turns : 0) + 1 })
+    await threads.change(thread, { conversationId, turns: (goesOn ? thread.turns : 0) + 1 })
   }
 
   /** Asks once more for a message that a stop of the sandbox left without an answer, unless it is being answered. */
@@ -92,11 +91,13 @@ export class VisitAnswers {
   follow(live: LiveFire): void {
     const { visit, automationId } = live.fire
     if (!visit) return
+    live.told = this.#followed(live, automationId, visit).catch(error => this.#failed(automationId, error))
+  }
+
+  #failed(automationId: string, error: unknown): void {
     const { host } = this.#deps
-    live.told = this.#followed(live, automationId, visit).catch(error => {
-      if (!host.signal.aborted)
-        host.log.error('answering a visitor failed', { automation: automationId, error: String(error) })
-    })
+    if (host.signal.aborted) return
+    host.log.error('answering a visitor failed', { automation: automationId, error: String(error) })
   }
 
   /** A person rejected what was held for a visitor. */
@@ -105,13 +106,12 @@ export class VisitAnswers {
   }
 
   async #followed(live: LiveFire, automationId: string, visit: Visit): Promise<void> {
-    const { threads, host } = this.#deps
+    const { threads, host, held } = this.#deps
     const thread = threads.get(automationId, visit.thread)
     if (!thread) return
-    const outcome = await live.outcome.promise.catch(() => undefined)
-    if (outcome?.kind === 'held') return this.#wait(automationId, visit)
     await live.begun
-    const { conversationId, run } = live.fire
+    if (live.isHeld) return this.#wait(automationId, visit)
+    const { conversationId, run, held: wake } = live.fire
     let spoken = ''
     try {
       const words = await host.call('agent.words', { conversationId, run }, { signal: host.signal })
@@ -124,10 +124,14 @@ export class VisitAnswers {
     }
     const end = await live.settled
     if (host.signal.aborted) return
+    // What a person allowed could not begin, and waits for a person again.
+    if (live.fire.phase !== 'running' && wake !== undefined && held.get(wake)) return
     // A stop of the sandbox cut it: it is asked once more, when its fire is over.
     if (end.end === 'interrupted' && !visit.again) {
       threads.unsay(thread)
-      void live.over.promise.then(() => this.askAgain(thread, visit.seq))
+      void live.over.promise
+        .then(() => this.askAgain(thread, visit.seq))
+        .catch(error => this.#failed(automationId, error))
       return
     }
     await this.#say(automationId, visit, answerOf(end, spoken))

@@ -18,6 +18,8 @@ const HOUR = 3_600_000
 /** Strangers can name any origin: of many the one seen longest ago goes, those that never loaded it first. */
 const MOST = 100
 const WRITE_MS = 10_000
+/** The longest that an automation's list can have. */
+const MOST_CHARACTERS = 300
 
 /** Which sites loaded the chat of an automation or were refused it. */
 export class ChatSites {
@@ -45,7 +47,7 @@ export class ChatSites {
 
   /** Counts a load, or a refusal. */
   async count(id: string, origin: string, as: 'loads' | 'refused'): Promise<void> {
-    if (originProblem(origin) !== undefined) return
+    if (origin.length > MOST_CHARACTERS || originProblem(origin) !== undefined) return
     const sites = this.#sites.get(id) ?? new Map<string, StoredSite>()
     this.#sites.set(id, sites)
     const now = this.#deps.now()
@@ -56,7 +58,9 @@ export class ChatSites {
     if (sites.size > MOST) sites.delete(oldest(sites))
     const isNews = !before || now - before.lastSeenAt >= HOUR
     if (isNews) this.#deps.seen(id)
-    if (isNews || now - (this.#written.get(id) ?? 0) >= WRITE_MS) await this.#write(id)
+    // Strangers can name new origins as fast as they ask, so a refusal alone is not written at once.
+    const isDue = now - (this.#written.get(id) ?? 0) >= WRITE_MS
+    if (isDue || (isNews && as === 'loads')) await this.#write(id)
   }
 
   /** Writes what was counted since the last write. */

@@ -92,16 +92,19 @@ export class VisitorThreads {
     const name = randomBytes(6).toString('hex')
     const journal = `visits/${digest(given.automationId, given.id)}-${name}`
     const thread = { ...given, token: hash('sha256', token), journal, turns: 0, lastAt: this.#deps.now() }
-    await this.keep(thread)
+    try {
+      await this.#keep(thread)
+    } catch (error) {
+      this.#threads.delete(keyOf(thread))
+      throw error
+    }
     return { thread, token }
   }
 
   /** Gives an open thread another token. */
   async renew(thread: VisitorThread): Promise<{ thread: VisitorThread; token: string }> {
     const token = randomBytes(TOKEN_BYTES).toString('base64url')
-    const renewed = { ...thread, token: hash('sha256', token) }
-    await this.keep(renewed)
-    return { thread: renewed, token }
+    return { thread: await this.change(thread, { token: hash('sha256', token) }), token }
   }
 
   /** Compares in a time that depends neither on the token nor on whether there is a thread. */
@@ -110,9 +113,17 @@ export class VisitorThreads {
     return timingSafeEqual(known, hash('sha256', token, 'buffer')) && thread !== undefined
   }
 
-  async keep(thread: VisitorThread): Promise<void> {
-    await this.#deps.store.set(THREAD_KEY + keyOf(thread), thread)
+  /** Changes a thread unless it was closed meanwhile; it is durable when this returns. */
+  async change(thread: VisitorThread, change: Partial<VisitorThread>): Promise<VisitorThread> {
+    const now = this.#threads.get(keyOf(thread))
+    return now?.journal === thread.journal ? this.#keep({ ...now, ...change }) : thread
+  }
+
+  async #keep(thread: VisitorThread): Promise<VisitorThread> {
+    // First, since another change may begin before this one is written.
     this.#threads.set(keyOf(thread), thread)
+    await this.#deps.store.set(THREAD_KEY + keyOf(thread), thread)
+    return thread
   }
 
   /** What was said in a thread, in order. */
@@ -126,7 +137,7 @@ export class VisitorThreads {
     if (!thread) return 0
     const seq = await this.#deps.journal.append(thread.journal, [line])
     if (line.from === 'agent') this.#readers.whole(thread.journal)
-    await this.keep({ ...thread, lastAt: line.at })
+    await this.change(thread, { lastAt: line.at })
     this.#readers.wake(thread.journal)
     return seq
   }
@@ -177,9 +188,12 @@ export class VisitorThreads {
 
   /** Closes a thread: its token and what was said are gone. */
   async close(thread: VisitorThread): Promise<void> {
-    this.#threads.delete(keyOf(thread))
-    await this.#deps.store.delete(THREAD_KEY + keyOf(thread))
+    const key = keyOf(thread)
+    this.#threads.delete(key)
+    // What was said goes first: after a kill in between, the thread is found and closed again.
     await this.#deps.journal.remove(thread.journal)
+    // Its visitor may have opened another meanwhile.
+    if (!this.#threads.has(key)) await this.#deps.store.delete(THREAD_KEY + key)
     this.#readers.end(thread.journal)
   }
 

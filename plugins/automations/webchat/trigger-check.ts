@@ -1,4 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
+import { namedAddress } from '../../../sdk/node/named-address.js'
 import type { Automation, AutomationTrigger } from '../contract.js'
 import { originProblem } from './origins.js'
 import { isWebchat, WEBCHAT } from './strangers.js'
@@ -31,10 +32,9 @@ const chatProblem = ({ webchat, ...automation }: Pick<Automation, 'trigger' | 'w
     return 'webchat.signIn: expected issuer and clientId of your site, because access is signed-in; found none'
   if (!signIn) return undefined
   const url = URL.parse(signIn.issuer)
-  const isNear = url?.protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname)
-  return url && (url.protocol === 'https:' || isNear)
+  return url && namedAddress(url, signIn.issuer)
     ? undefined
-    : `webchat.signIn.issuer: expected an https address, found ${JSON.stringify(signIn.issuer.slice(0, 200))}`
+    : `webchat.signIn.issuer: expected https and no user, found ${JSON.stringify(signIn.issuer.slice(0, 200))}`
 }
 
 /** Refuses a chat that cannot work. */

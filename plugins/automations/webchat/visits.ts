@@ -7,10 +7,11 @@ import { record } from '../../../sdk/node/record/record.js'
 import type { Automation, AutomationsCalls } from '../contract.js'
 import type { Definition } from '../definitions/definitions.js'
 import { MOST_QUEUED, type Fires } from '../fires/fires.js'
+import type { FireClock } from '../schedule/clock.js'
 import type { VisitAnswers } from './answers.js'
 import type { VisitorBudgets } from './budgets.js'
 import type { Challenges } from './challenges.js'
-import type { Challenge, VisitorEnd, VisitorFrame, WidgetConfig } from './contract.js'
+import type { Challenge, VisitorEnd, VisitorFrame, WebchatConfig, WidgetConfig } from './contract.js'
 import { admitsOrigin } from './origins.js'
 import { visitorName } from './visitor-name.js'
 import type { ChatSites } from './sites.js'
@@ -21,7 +22,7 @@ import { visitorPayload, type VerifiedVisitor } from './visitor-words.js'
 /** The dependencies of visits. */
 export interface VisitsDeps {
   readonly host: Pick<Host, 'call' | 'serves' | 'log'>
-  readonly now: () => number
+  readonly clock: FireClock
   readonly definition: (id: string) => Promise<Definition | undefined>
   readonly fires: Pick<Fires, 'queued'>
   readonly threads: VisitorThreads
@@ -48,12 +49,15 @@ const MOST_BYTES = 16 * 1024
 const MOST_STREAMS = 3
 const MINUTE = 60_000
 const DEFAULT_TTL = 30 * 24 * 60
+/** How often threads are closed that nobody asks for any more. */
+const CLOSING_MS = 60 * MINUTE
 const DEFAULT_ACCENT = '#2563eb'
 
 /** The visits of web pages: each call with its checks in the order that the contract names. */
 export class Visits {
   readonly #deps: VisitsDeps
   readonly #turns = new KeyedMutex()
+  #cancel: (() => void) | undefined
 
   constructor(deps: VisitsDeps) {
     this.#deps = deps
@@ -122,30 +126,46 @@ export class Visits {
     budgets.stream.spend(addressOf(http))
     const found = await this.#deps.definition(id)
     if (!found || !isWebchat(found.automation)) return refuseUnknownChat()
-    const thread = await this.#open(found.automation, conversation)
+    const thread = await this.#open(id, conversation, chatOf(found))
     if (!threads.holds(thread, visitor)) return refuseVisitor()
     if (threads.reading(thread) >= MOST_STREAMS)
       refuse('too-many', `expected at most ${MOST_STREAMS} streams of one thread: close one first`, { retryAfter: 5 })
     return yield* threads.follow(thread, after, { signal })
   }
 
-  /** Closes the threads in which nothing was said for too long. */
-  async closeOld(): Promise<void> {
-    for (const { automationId, id } of this.#deps.threads.all) {
-      const found = await this.#deps.definition(automationId)
-      if (found) await this.#turns.with(`${automationId}/${id}`, () => this.#open(found.automation, id))
-      else await this.#deps.threads.forget(automationId)
-    }
-  }
-
-  /** Asks for what a kill left without an answer. */
-  async recover(): Promise<void> {
+  /** Closes old threads, now and every hour, and asks for what a kill left without an answer. */
+  async start(): Promise<void> {
     const { threads, answers } = this.#deps
-    for (const thread of threads.all) {
+    await this.#closeOld()
+    await this.#each('going on with a chat failed', async thread => {
       const lines = await threads.lines(thread)
       for (const [at, line] of lines.entries())
         if (line.from === 'visitor' && !isAnswered(lines, at + 1)) await answers.askAgain(thread, at + 1)
-    }
+    })
+  }
+
+  end(): void {
+    this.#cancel?.()
+  }
+
+  /** Closes the threads in which nothing was said for too long. */
+  async #closeOld(): Promise<void> {
+    const { clock, definition } = this.#deps
+    this.#cancel = clock.at(clock.now() + CLOSING_MS, () => void this.#closeOld())
+    const chats = new Map<string, WebchatConfig | undefined>()
+    await this.#each('closing an old chat failed', async ({ automationId, id }) => {
+      if (!chats.has(automationId)) chats.set(automationId, chatOf(await definition(automationId)))
+      await this.#turns.with(`${automationId}/${id}`, () => this.#open(automationId, id, chats.get(automationId)))
+    })
+  }
+
+  /** Works through all threads: one that cannot be read keeps nobody else waiting. */
+  async #each(failed: string, work: (thread: VisitorThread) => Promise<void>): Promise<void> {
+    const { threads, host } = this.#deps
+    for (const thread of threads.all)
+      await work(thread).catch(error => {
+        host.log.warn(failed, { automation: thread.automationId, error: String(error) })
+      })
   }
 
   /** The automation of a chat that is on. */
@@ -157,11 +177,11 @@ export class Visits {
   }
 
   /** A thread, unless nothing was said in it for too long. */
-  async #open({ id, webchat }: Automation, conversation: string): Promise<VisitorThread | undefined> {
-    const { threads, now } = this.#deps
+  async #open(id: string, conversation: string, chat: WebchatConfig = {}): Promise<VisitorThread | undefined> {
+    const { threads, clock } = this.#deps
     const thread = threads.get(id, conversation)
-    const ttl = (webchat?.sessionTtlMinutes ?? DEFAULT_TTL) * MINUTE
-    if (!thread || now() - thread.lastAt < ttl) return thread
+    const ttl = (chat.sessionTtlMinutes ?? DEFAULT_TTL) * MINUTE
+    if (!thread || clock.now() - thread.lastAt < ttl) return thread
     await threads.close(thread)
     return undefined
   }
@@ -183,7 +203,7 @@ export class Visits {
     message: Message,
     from: { readonly page: string; readonly verified?: VerifiedVisitor },
   ): Promise<Kept> {
-    const { threads, budgets, fires, answers, now } = this.#deps
+    const { threads, budgets, fires, answers, clock } = this.#deps
     const { id, webchat = {} } = automation
     const { messageId, content } = message
     const admitted = await this.#admitted(automation, message, from.verified)
@@ -202,7 +222,7 @@ export class Visits {
     const name = message.displayName ?? opened.thread.name
     const by = (name === undefined ? '' : visitorName(name)) || 'a visitor'
     const payload = visitorPayload({ ...message, ...(name !== undefined && { displayName: name }) }, from)
-    const line = { from: 'visitor', text: content, at: now(), messageId, payload, by, page: from.page } as const
+    const line = { from: 'visitor', text: content, at: clock.now(), messageId, payload, by, page: from.page } as const
     const seq = await threads.add(opened.thread, line)
     failpoint('automations.visit.kept')
     await this.#record(automation, by, from.page, content)
@@ -223,12 +243,13 @@ export class Visits {
     const { id, webchat = {} } = automation
     const { conversationId, messageId, visitor, powNonce, displayName } = message
     const subject = verified && digest(verified.issuer, verified.subject)
-    const thread = await this.#open(automation, conversationId)
+    const thread = await this.#open(id, conversationId, webchat)
     if (thread) {
       // The first answer was lost, and with it the token: the puzzle says that it is the same sender.
+      if (thread.subject !== subject) return refuseVisitor()
       const again = visitor === undefined && powNonce !== undefined && thread.first === messageId
       if (again && thread.proof === hash('sha256', powNonce)) return threads.renew(thread)
-      if (visitor === undefined || !threads.holds(thread, visitor) || thread.subject !== subject) return refuseVisitor()
+      if (visitor === undefined || !threads.holds(thread, visitor)) return refuseVisitor()
       return { thread, token: visitor }
     }
     if (visitor !== undefined) return refuseVisitor()
@@ -262,6 +283,10 @@ export class Visits {
 
 const originsOf = ({ trigger }: Automation): readonly string[] | undefined =>
   trigger.kind === 'listener' ? trigger.allowedOrigins : undefined
+
+/** What a maintainer saved of a chat: an edit of the file that nobody saved closes nothing. */
+const chatOf = (found: Definition | undefined): WebchatConfig | undefined =>
+  found?.accepted ? found.automation.webchat : undefined
 
 const addressOf = (http: Context['http']): string => http?.address ?? ''
 

@@ -144,3 +144,86 @@ t.test(
     await context.close()
   },
 )
+
+/** Loses the answers to as many messages as the page says in `lost`, after they have arrived. */
+const LOSSY = `{
+  const ask = globalThis.fetch
+  globalThis.fetch = async (...given) => {
+    const response = await ask(...given)
+    if (!String(given[0]).endsWith('/message') || !(globalThis.lost-- > 0)) return response
+    await response.text()
+    throw new TypeError('lost')
+  }
+}`
+
+t.test('a lost answer, a reload, a closed thread or a hasty key costs a visitor no answer', withChromium(), async t => {
+  const daemon = await automationsDaemon(t)
+  const site = await siteWith(t, daemon, 'shop')
+  const save = (prompt: string) =>
+    daemon.client.call('POST /automations', chat('shop', { prompt, webchat: { title: 'Ask us' } }, [site.url]))
+  const runs = async () => (await until(daemon, 'shop', ({ running }) => !running)).runs.length
+  await save('say We ship.')
+  const browser = await launchBrowser(t)
+  const context = await browser.newContext({ reducedMotion: 'reduce' })
+  await opened(context)
+  await context.addInitScript(LOSSY)
+  const page = await context.newPage()
+  await page.goto(site.url)
+  await page.getByRole('button', { name: 'Ask us' }).click()
+  const words = page.getByLabel('Your message')
+
+  await t.test('what is sent again after its answer was lost is the same message', async t => {
+    for (const [at, text] of ['Do you ship?', 'And to Chile?'].entries()) {
+      await page.evaluate('globalThis.lost = 1')
+      await words.fill(text)
+      await words.press('Enter')
+      await page.getByText('This did not work.').waitFor()
+      await page.getByRole('button', { name: 'Send' }).click()
+      await page
+        .locator(`.log p:nth-child(${at * 2 + 2})`)
+        .getByText('We ship.')
+        .waitFor()
+    }
+    t.match(await saidIn(page), exactly(/Do you ship/, /We ship/, /And to Chile/, /We ship/))
+    t.equal(await runs(), 2)
+  })
+
+  await t.test('a page that is loaded again waits for the answer that is missing, not for an older one', async t => {
+    await save('say Yes\nwait 1500\nsay indeed.')
+    await words.fill('Really?')
+    await words.press('Enter')
+    await page.getByRole('button', { name: 'Send', disabled: false }).waitFor()
+    await page.reload()
+    await page.getByRole('button', { name: 'Ask us (new answer)' }).waitFor()
+    t.equal((await page.locator('.log p.agent').allTextContents()).length, 3)
+    await save('say We ship.')
+  })
+
+  await t.test('after its thread was closed an open page begins another one, and shows its answers', async t => {
+    await page.getByRole('button', { name: 'Ask us (new answer)' }).click()
+    const closed = page.waitForResponse(response => response.url().includes('/stream') && response.status() >= 400)
+    await daemon.client.call('DELETE /automations/{id}', { id: 'shop' })
+    await save('say We ship.')
+    await closed
+    await words.fill('Hello again')
+    await words.press('Enter')
+    await page.locator('.log p:last-child').getByText('We ship.').waitFor()
+    t.equal(await runs(), 1)
+  })
+
+  await t.test(
+    'a first message is sent once and answered, however often Enter is pressed and the chat closed',
+    async t => {
+      await daemon.client.call('DELETE /automations/{id}', { id: 'shop' })
+      await save('say We ship.')
+      await page.evaluate('localStorage.clear()')
+      await page.reload()
+      await page.getByRole('button', { name: 'Ask us' }).click()
+      await words.fill('Hello')
+      for (const key of ['Enter', 'Enter', 'Escape']) await words.press(key)
+      await page.getByRole('button', { name: 'Ask us (new answer)' }).waitFor()
+      t.equal(await runs(), 1)
+    },
+  )
+  await context.close()
+})

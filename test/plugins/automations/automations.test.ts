@@ -281,6 +281,38 @@ t.test('automations', async t => {
     t.equal(await status(daemon, 'POST', '/automations/chat/run', {}), 422)
   })
 
+  t.test('the stream of a message that waited for another one ends when it is held', async t => {
+    await save(daemon, 'chat', {
+      trigger: { kind: 'listener', provider: 'chat', eventType: 'message' },
+      ...{ guard: 'sleep 0.5', requireApproval: true },
+    })
+    const streamed = async (id: string) => {
+      const author = { id: 'u1', name: 'Eve' }
+      const message = {
+        provider: 'chat',
+        type: 'message',
+        id,
+        channelId: '#ask',
+        author,
+        content: id,
+        timestamp: 'now',
+      }
+      const call = 'automations.dispatchStream'
+      const frames = await daemon.kernel.calls.answer(call, message satisfies ListenerMessage, KERNEL)
+      const seen: unknown[] = []
+      for await (const frame of frames as AsyncIterable<unknown>) seen.push(frame)
+      return seen
+    }
+    const end = { automationId: 'chat', end: true }
+    t.same(await Promise.all([streamed('11'), streamed('12')]), [
+      [{ matched: ['chat'] }, end],
+      [{ matched: ['chat'] }, end],
+    ])
+    const { approvals } = await client.call('GET /automations/pending')
+    for (const { id } of approvals) await client.call('POST /automations/pending/{id}/reject', { id })
+    t.equal(approvals.length, 2)
+  })
+
   t.test('a landing fires with the span that shows exactly the landed change', async t => {
     await save(daemon, 'landed', {
       trigger: { kind: 'workspace', event: 'agent.landed', repo: 'root' },

@@ -125,7 +125,9 @@ t.test('who opens a thousand threads meets harder puzzles, then the limits of a 
 t.test('origins are counted for a hundred sites at most, real ones last', async t => {
   let now = 1_000_000_000_000
   const news: string[] = []
-  const { store, kept } = memory()
+  const { store: plain, kept } = memory()
+  const writes: string[] = []
+  const store = { ...plain, set: (key: string, value: unknown) => (writes.push(key), plain.set(key, value)) }
   const sites = new ChatSites({ now: () => now, store, seen: id => void news.push(id) })
   await sites.count('shop', 'https://shop.example', 'loads')
   await sites.count('shop', 'https://shop.example', 'loads')
@@ -134,7 +136,10 @@ t.test('origins are counted for a hundred sites at most, real ones last', async 
     await sites.count('shop', `https://evil-${at}.example`, 'refused')
   }
   await sites.count('shop', 'not an origin', 'refused')
+  await sites.count('shop', `https://${'a.'.repeat(200)}example`, 'refused')
+  t.ok(writes.length <= 2, `${writes.length} writes: a stranger's new origin alone costs none`)
   const found = sites.of('shop', ['https://shop.example'])
+  t.ok(found.every(({ origin }) => origin.length < 300))
   t.equal(found.length, 100)
   t.match(
     found.find(({ allowed }) => allowed),

@@ -1,6 +1,9 @@
 import { execFileSync } from 'node:child_process'
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import type { AutomationDetail, VisitorMessage } from '../../../plugins/automations/contract.js'
+import { digest } from '../../../sdk/node/access/first-answers.js'
 import { automation, automationsDaemon, until } from '../../support/automations.js'
 import type { Support } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
@@ -43,10 +46,8 @@ t.test('the chat of web pages', async t => {
     t.match(await refused(origins(...Array.from({ length: 51 }, () => SITE))), /^400 trigger.allowedOrigins/)
     t.match(await refused({ trigger: { kind: 'event' }, webchat: {} }), /^422 webchat: /)
     t.match(await refused({ webchat: { access: 'signed-in' } }), /^422 webchat.signIn: /)
-    t.match(
-      await refused({ webchat: { signIn: { issuer: 'http://a.example', clientId: 'x' } } }),
-      /^422 webchat.signIn/,
-    )
+    for (const issuer of ['http://a.example', 'https://eve:secret@a.example', 'a.example'])
+      t.match(await refused({ webchat: { signIn: { issuer, clientId: 'x' } } }), /^422 webchat.signIn.issuer/, issuer)
     t.match(await refused({ webchat: { accent: 'red' } }), /^400 webchat.accent/)
     t.match(await refused({ webchat: { dailyMessageMax: 0 } }), /^400 webchat.dailyMessageMax/)
     t.match(await refused({ webchat: { title: 'x'.repeat(81) } }), /^400 webchat.title/)
@@ -294,6 +295,14 @@ t.test(
     t.same(answersIn(await eve.follow(0, isAnswer)), ['allowed'])
     await client.call('POST /automations/pending/{id}/reject', { id: approvals[1]!.id, reason: 'spam of Bob' })
     t.match(answersIn(await bob.follow(0, isAnswer)), exactly(NO_ANSWER))
+    await save(daemon, 'asks', { guard: 'sleep 0.5', webchat: { antiBot: 'off' } })
+    const together = ['one', 'two', 'three'].map(word => new TestVisitor(daemon, 'asks').say(word))
+    t.match(
+      (await Promise.all(together)).map(said => said.at(-1)?.kind),
+      exactly('pending', 'pending', 'pending'),
+      'also those that waited for another',
+    )
+    await until(daemon, 'asks', ({ running }) => !running)
     await client.call('POST /settings/patch', { set: { admission: { webchat: 'deny' } } })
     t.match(answersIn(await eve.say('again')), exactly(NO_ANSWER))
     t.match((await client.call('GET /automations/{id}', { id: 'asks' })).runs[0], {
@@ -350,11 +359,46 @@ t.test('a visitor whom the site signed in is named as verified; every other toke
     'hello',
   ])
   t.equal((await eve.refused({ idToken: await token({ sub: 'bob' }) })).status, 401, 'the thread is of another visitor')
+  await save(daemon, 'solved', { prompt: 'say hello', webchat: { access: 'signed-in', signIn } })
+  const lost = new TestVisitor(daemon, 'solved')
+  const first = { messageId: 'one', powNonce: await lost.proof() }
+  await lost.say('hi', { ...first, idToken: await token() })
+  lost.visitor = undefined
+  t.equal((await lost.refused({ ...first, idToken: await token({ sub: 'bob' }) })).status, 401, 'nor by its puzzle')
+  t.same(answersIn(await lost.say('hi', { ...first, idToken: await token() })), ['hello'])
   const [{ text = '' } = {}] = await messagesOf(daemon, await conversationOf(daemon, 'members'))
   const { verifiedIdentity } = JSON.parse(/\[begin (\S+)\]\n(.*)\n\[end \1\]$/s.exec(text)![2]!) as {
     verifiedIdentity: object
   }
   t.same(verifiedIdentity, { issuer: issuer.url, subject: 'eve', name: 'Eve' }, 'no e-mail that was not verified')
+})
+
+t.test('a start with a broken file of automations, or a thread that cannot be read, costs nothing else', async t => {
+  const first = await automationsDaemon(t)
+  const { workspace, data } = first
+  await save(first, 'shop', { webchat: { antiBot: 'off' } })
+  await first.client.call(
+    'POST /automations',
+    automation('tick', { trigger: { kind: 'schedule', cron: '* * * * * *' } }),
+  )
+  const [eve, bob] = [new TestVisitor(first, 'shop'), new TestVisitor(first, 'shop')]
+  for (const visitor of [eve, bob]) await visitor.say('Hello')
+  await first.stop()
+  const file = join(workspace, '.sandbox/config/automations.json')
+  const kept = readFileSync(file)
+  writeFileSync(file, '<<<<<<< HEAD')
+  await (await automationsDaemon(t, { workspace, data })).stop()
+  writeFileSync(file, kept)
+  const [words = ''] = globSync(join(data, `**/visits/${digest('shop', bob.thread)}-*`))
+  rmSync(words)
+  mkdirSync(words)
+  const began = Date.now()
+  const third = await automationsDaemon(t, { workspace, data })
+  const again = new TestVisitor(third, 'shop', SITE, eve.thread)
+  again.visitor = eve.visitor
+  t.same(answersIn(await again.follow(0, isAnswer)), ['done'])
+  await until(third, 'tick', ({ runs }) => runs.some(({ at }) => at > began))
+  await third.client.call('POST /automations/{id}/enabled', { id: 'tick', enabled: false })
 })
 
 t.test('only a hash of a token is kept, and nothing when the automation is removed', async t => {

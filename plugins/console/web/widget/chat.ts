@@ -18,7 +18,12 @@ interface KeptThread {
   readonly visitor?: string
   /** Messages that wait for their answer. */
   readonly waits?: number
+  /** The last line that was shown; after a reload those before it are shown again. */
+  readonly shown?: number
 }
+
+/** A message on its way, with the puzzle that opens its thread. */
+type Sending = Pick<VisitorMessage, 'messageId' | 'content' | 'displayName' | 'powNonce'>
 
 const AGAIN_MS = 1000
 const MOST_AGAIN_MS = 30_000
@@ -48,6 +53,8 @@ export class Chat {
   #kept: KeptThread
   #seq = 0
   #reading: AbortController | undefined
+  /** It may have arrived: sent again, it is the same message. */
+  #unsure: Sending | undefined
 
   constructor(root: ShadowRoot, base: string, config: WidgetConfig, page: () => PageSettings) {
     this.#base = base
@@ -63,9 +70,9 @@ export class Chat {
     if (this.#kept.waits) this.#resume()
   }
 
-  /** Ends a reading from which nothing is expected. */
+  /** Ends a reading from which nothing is expected; the first message may still be on its way. */
   #rest(): void {
-    if (this.#kept.waits || this.#view.isOpen) return
+    if (this.#kept.waits || this.#kept.visitor === undefined || this.#view.isOpen) return
     this.#reading?.abort()
     this.#reading = undefined
   }
@@ -77,23 +84,22 @@ export class Chat {
 
   async #send(text: string, name: string): Promise<void> {
     this.#view.busy(true, 'Sending …')
-    const message = { messageId: minted(), content: text, ...(name && { displayName: name }) }
+    const unsure = this.#unsure?.content === text ? this.#unsure : undefined
+    const message = unsure ?? { messageId: minted(), content: text, ...(name && { displayName: name }) }
     const fault = await this.#sent(message).catch(() => FAILED)
     this.#view.busy(false, fault ?? '')
   }
 
   /** Sends a message; the sentence why it could not be. */
-  async #sent(
-    message: Pick<VisitorMessage, 'messageId' | 'content' | 'displayName'>,
-    again = false,
-  ): Promise<string | undefined> {
+  async #sent({ powNonce: solvedBefore, ...message }: Sending, again = false): Promise<string | undefined> {
     const { idToken, displayName, history } = this.#page()
     const token = typeof idToken === 'function' ? await idToken() : idToken
     const { thread, visitor } = this.#kept
     // Of a thread that is open, the lines come with what is read of it already.
     const reading = visitor === undefined ? this.#begin() : new AbortController()
     const puzzled = visitor === undefined && this.#config.antiBot === 'pow'
-    const powNonce = puzzled ? await this.#proof(thread, reading.signal) : undefined
+    const powNonce = puzzled ? (solvedBefore ?? (await this.#proof(thread, reading.signal))) : undefined
+    this.#unsure = { ...message, ...(powNonce !== undefined && { powNonce }) }
     const response = await fetch(this.#address('message'), {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -109,12 +115,10 @@ export class Chat {
       } satisfies VisitorMessage),
       signal: reading.signal,
     })
-    if (response.status === 401 && visitor !== undefined && !again) {
-      // The thread is closed: another one begins.
-      this.#reading?.abort()
-      this.#reading = undefined
-      this.#keep({ thread: minted() })
-      this.#seq = 0
+    if (response.status < 500) this.#unsure = undefined
+    if (response.status === 401 && !again) {
+      // The thread is closed, or open for a token that was lost.
+      this.#another()
       this.#view.empty()
       return this.#sent(message, true)
     }
@@ -154,7 +158,7 @@ export class Chat {
       if (reading.signal.aborted) return
       if (response && [401, 403, 404].includes(response.status)) {
         this.#reading = undefined
-        if (response.status === 401) this.#keep({ thread: minted() })
+        if (response.status === 401) this.#another()
         return
       }
       if (response?.ok && response.body) {
@@ -164,6 +168,14 @@ export class Chat {
       }
       if (!reading.signal.aborted) await new Promise(resolve => setTimeout(resolve, wait))
     }
+  }
+
+  /** Begins another thread. */
+  #another(): void {
+    this.#reading?.abort()
+    this.#reading = undefined
+    this.#keep({ thread: minted() })
+    this.#seq = 0
   }
 
   /** Reads the answer to a first message, then follows the thread. */
@@ -184,9 +196,11 @@ export class Chat {
     if (frame.kind === 'delta') return this.#view.delta(frame.text)
     if (frame.seq <= this.#seq) return
     this.#seq = frame.seq
+    const isNews = frame.seq > (this.#kept.shown ?? 0)
+    if (isNews) this.#keep({ ...this.#kept, shown: frame.seq })
     if (frame.kind === 'pending') return this.#view.note(frame.text)
-    this.#view.message(frame.from, frame.text)
-    if (frame.from === 'visitor') return
+    this.#view.message(frame.from, frame.text, isNews)
+    if (frame.from === 'visitor' || !isNews) return
     this.#keep({ ...this.#kept, waits: Math.max(0, (this.#kept.waits ?? 0) - 1) })
     this.#rest()
   }

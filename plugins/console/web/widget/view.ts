@@ -82,7 +82,8 @@ export class ChatView {
     form.addEventListener('submit', event => {
       event.preventDefault()
       const text = this.#words.value.trim()
-      if (text) actions.send(text, this.#name.value.trim())
+      // The key Enter submits also while the button is disabled.
+      if (text && !this.#send.disabled) actions.send(text, this.#name.value.trim())
     })
   }
 
@@ -111,10 +112,10 @@ export class ChatView {
     this.#words.value = ''
   }
 
-  message(from: 'visitor' | 'agent', text: string): void {
+  message(from: 'visitor' | 'agent', text: string, isNews = true): void {
     if (from === 'agent') this.void()
     this.#say(from, text)
-    if (from === 'agent' && !this.isOpen) this.#button.textContent = `${this.#look.title} (new answer)`
+    if (from === 'agent' && isNews && !this.isOpen) this.#button.textContent = `${this.#look.title} (new answer)`
   }
 
   note(text: string): void {

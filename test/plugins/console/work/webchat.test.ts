@@ -1,6 +1,15 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { withChromium } from '../../../support/browser/browser.js'
-import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../../support/browser/console.js'
+import {
+  barriersOf,
+  CONSOLE_GROUPS,
+  endJourney,
+  goTo,
+  launchBrowser,
+  ownerTab,
+} from '../../../support/browser/console.js'
 import { daemonWith } from '../../../support/daemon.js'
 import { exactly } from '../../../support/lists.js'
 import { answersIn, SITE, TestVisitor } from '../../../support/webchat.js'
@@ -63,6 +72,23 @@ t.test('the chat of web pages in the console', withChromium(), async t => {
     await page.getByRole('button', { name: 'Edit shop' }).click()
     t.equal(await dialog.getByLabel('Messages a day').inputValue(), '5')
     await page.keyboard.press('Escape')
+  })
+
+  await t.test('what an edit of its file brought is shown before it is saved', async t => {
+    const file = join(daemon.workspace, '.sandbox/config/automations.json')
+    const { shop } = JSON.parse(readFileSync(file, 'utf8')) as { shop: object }
+    writeFileSync(file, JSON.stringify({ shop: { ...shop, guard: 'touch planted' } }))
+    await new TestVisitor(daemon, 'shop', 'https://evil.example').ask('/config')
+    await goTo(page, '#/webchat/shop')
+    await page.getByText('it came with the code').waitFor()
+    await page.getByText('https://evil.example').waitFor()
+    t.equal(await page.getByRole('button', { name: 'Admit' }).count(), 0)
+    await page.getByRole('button', { name: 'Edit shop' }).click()
+    t.equal(await page.getByRole('dialog').getByLabel('Guard').inputValue(), 'touch planted')
+    await page.getByRole('dialog').getByLabel('Guard').fill('')
+    await page.getByRole('dialog').getByRole('button', { name: 'Save' }).click()
+    await page.getByRole('button', { name: 'Admit https://evil.example' }).waitFor()
+    t.notOk((await client.call('GET /automations/{id}', { id: 'shop' })).guard)
     await endJourney(t, tab, /status of 422/)
   })
 })

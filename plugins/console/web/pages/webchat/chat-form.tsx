@@ -18,11 +18,7 @@ const ACCESS = [
   ['signed-in', 'visitors whom the site signed in'],
 ] as const
 
-const linesOf = (text: string): string[] =>
-  text
-    .split(/\s+/)
-    .map(line => line.trim())
-    .filter(Boolean)
+const linesOf = (text: string): string[] => text.split(/\s+/).filter(Boolean)
 
 const textOf = (value: number | undefined): string => (value === undefined ? '' : String(value))
 
@@ -38,6 +34,7 @@ export const ChatForm = ({ close, given }: ChatFormProps) => {
   const id = useSignal(given?.id ?? '')
   const sites = useSignal((given?.trigger.allowedOrigins ?? []).join('\n'))
   const prompt = useSignal(given?.prompt ?? 'Answer the visitor of our web page in a few friendly sentences.')
+  const guard = useSignal(given?.guard ?? '')
   const title = useSignal(before.title ?? '')
   const greeting = useSignal(before.greeting ?? '')
   const accent = useSignal(before.accent ?? '#2563eb')
@@ -65,11 +62,17 @@ export const ChatForm = ({ close, given }: ChatFormProps) => {
     ...(minutes.value && { sessionTtlMinutes: Number(minutes.value) }),
   })
   const save = async () => {
-    const { requireApproval: _approval, actsAs: _persona, ...rest } = given ?? ({} as Partial<Automation>)
+    const {
+      requireApproval: _approval,
+      actsAs: _persona,
+      guard: _guard,
+      ...rest
+    } = given ?? ({} as Partial<Automation>)
     await askDaemon('POST /automations', {
       ...rest,
       ...{ id: id.value, prompt: prompt.value, enabled: enabled.value, webchat: webchat() },
       trigger: { kind: 'listener', provider: 'webchat', allowedOrigins: linesOf(sites.value) },
+      ...(guard.value && { guard: guard.value }),
       ...(approval.value && { requireApproval: true }),
       ...(actsAs.value && { actsAs: actsAs.value }),
     })
@@ -93,6 +96,14 @@ export const ChatForm = ({ close, given }: ChatFormProps) => {
         hint="One origin a line, such as https://www.example.org; without any, nobody sees the chat."
       />
       <TextField label="What the agent is asked" required rows={4} value={prompt} />
+      {given?.guard !== undefined && (
+        <TextField
+          label="Guard"
+          rows={2}
+          value={guard}
+          hint="A shell command in the workspace: a message is answered only if this ends with 0."
+        />
+      )}
       <TextField label="Title" value={title} />
       <TextField label="Greeting" rows={2} value={greeting} />
       <TextField label="Colour" value={accent} pattern="#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})" hint="Such as #2563eb." />

@@ -37,7 +37,9 @@ const tagOf = (id: string): string =>
 const SiteRow = ({ site, chat }: { site: ChatSite; chat: ChatAutomation<AutomationDetail> }) => {
   const { origin, allowed, lastSeenAt, loads, refused } = site
   const action = useAction()
-  const { trigger } = chat
+  const { trigger, problem } = chat
+  // Saving accepts what an edit of the file brought: its form shows that first.
+  const admits = !allowed && problem === undefined && reaches(person.value?.role, 'maintainer')
   return (
     <Item
       title={visibleName(origin)}
@@ -51,7 +53,7 @@ const SiteRow = ({ site, chat }: { site: ChatSite; chat: ChatAutomation<Automati
         </>
       }
     >
-      {!allowed && reaches(person.value?.role, 'maintainer') && (
+      {admits && (
         <ActionButton
           action={action}
           about={origin}
