@@ -76,6 +76,32 @@ t.test('a machine without a program dials nothing and writes nothing, and the li
   await t.rejects(links.connect('office', undefined), { reason: 'missing-program', message: /wg/ }, 'not 409')
 })
 
+t.test('a tunnel that is dialled anew while its client is asked stays', async t => {
+  const folders = new LinkFolders(t.testdir())
+  const up = { interface: 'lo', provider: 'ipsec', pid: 1 } as const
+  const dropped: unknown[] = []
+  const ipsec = {
+    isOver: async () => {
+      await folders.write('office', { ...up, since: 2 })
+      return true
+    },
+    drop: async (standing: unknown) => void dropped.push(standing),
+    health: async () => ({}),
+  }
+  const host = {
+    serves: async () => true,
+    call: async () => ({ capabilities: [] }),
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    signal: new AbortController().signal,
+  } as never
+  const clients = { ipsec } as never
+  const links = new Links({ host, entries: new VpnEntries(host), folders, machine: machine([]), clients })
+  await folders.write('office', { ...up, since: 1 })
+  await links.watch()
+  t.same(dropped, [])
+  t.match(await folders.standing('office'), { since: 2 })
+})
+
 t.test('the log of a dial keeps its last lines, without secrets', async t => {
   const file = join(t.testdir(), 'dial.log')
   const log = new DialLog(file, [KEYS.own, 'pw'])
