@@ -89,11 +89,11 @@ export const recoverGitSteps = async (
   wall: FilterWall,
   { head, shown = [] }: GitSteps,
 ): Promise<void> => {
-  if (shown.length > 0) await showIgnored(main, wall, shown)
-  if (!head) return
-  const now = await inCheckout(main, wall, ['rev-parse', '--verify', 'HEAD'], { ok: [0, 128] })
-  if (now.text.trim() === head.from)
+  const now = head && (await inCheckout(main, wall, ['rev-parse', '--verify', 'HEAD'], { ok: [0, 128] }))
+  if (head && now?.text.trim() === head.from)
     await moveHead(main, wall, head).catch(ignored('then the work is in the files alone, and the commit lands no more'))
+  // The index must not have files of the commit before HEAD has moved to it.
+  if (shown.length > 0) await showIgnored(main, wall, shown)
 }
 
 /** Undoes the git steps of a landing. */
