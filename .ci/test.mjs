@@ -31,8 +31,8 @@ const LEFT_OUT = new RegExp(
     + String.raw`|plugins/agent/(?:copies/copies-(?:conversion|names)`
     + String.raw`|providers/(?:connected-programs|opencode|shared-programs))`
     + String.raw`|plugins/console/(?:every-page|journeys|first-touch/.*)|plugins/secrets/shell-line`
-    + String.raw`|plugins/(?:capabilities/(?:agent-plugins|sites)|extensions/connected|vpn/tunnels|workspace/real-managers)`
-    + String.raw`)\.test\.js$`,
+    + String.raw`|plugins/(?:capabilities/(?:agent-plugins|sites)|extensions/connected|vpn/tunnels)`
+    + String.raw`|plugins/workspace/real-managers)\.test\.js$`,
 )
 
 /** The longest begin first, so that nothing long is left for the end. */

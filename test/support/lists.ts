@@ -19,8 +19,13 @@ export const crashSeed = (): number =>
       ?? (process.env['SANDBOX_CRASH_KILLS'] === undefined ? 20_262 : randomInt(1_000_000)),
   )
 
-/** Of a long list of like cases the same few in each run, spread over the list; every one with `EVERY_CASE`. */
-export const spread = <T>(cases: readonly T[], most: number): readonly T[] =>
-  EVERY_CASE || cases.length <= most
+/**
+ * Of a long list of like cases the same few in each run, spread over the list; every one with `EVERY_CASE`, or as many
+ * as `whole`, where each takes seconds and is of a kind with its neighbours.
+ */
+export const spread = <T>(cases: readonly T[], few: number, whole = Infinity): readonly T[] => {
+  const most = EVERY_CASE ? Math.ceil(whole) : few
+  return cases.length <= most
     ? cases
     : Array.from({ length: most }, (_, at) => cases[Math.floor((at * cases.length) / most)]!)
+}

@@ -34,8 +34,6 @@ export interface ServerConnectionDeps {
   /** Of people who signed in to the server. */
   readonly tokens: Pick<SignInTokens, 'token'>
   readonly conversationId?: string
-  /** No request may be sent twice, even when its connection breaks. */
-  readonly once?: boolean
   readonly signal: AbortSignal
   /** The server asks a person something. */
   readonly elicit?: (params: ElicitRequest['params'], signal: AbortSignal) => Promise<ElicitResult>
@@ -203,7 +201,7 @@ const overHttp = async (
   const authProvider = await authProviderFor(deps, server.url, library)
   const options = {
     requestInit: { headers: { ...server.headers } },
-    fetch: boundedFetch(checkedFetch(reach, deps.once ? 'once' : 'kept')),
+    fetch: boundedFetch(checkedFetch(reach)),
     ...(authProvider && { authProvider }),
   }
   const current = forgiving(new library.StreamableHTTPClientTransport(server.url, options))

@@ -1,3 +1,5 @@
+import { unseenBut } from '../../unseen.js'
+
 /** One model of a server's list. */
 export interface ListedModel {
   id: string
@@ -12,6 +14,7 @@ export interface ListedModel {
 export type ServerProtocol = 'openai' | 'anthropic' | 'ollama'
 
 export const MOST_ROWS = 5000
+const UNSEEN = unseenBut('')
 const MOST_ID = 200
 const MOST_TEXT = 400
 
@@ -32,7 +35,7 @@ const fieldsOf = (value: unknown): Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : {}
 
 const textOf = (value: unknown): string | undefined =>
-  typeof value === 'string' && value.trim() ? value.replace(/[\p{Cc}\p{Cf}]+/gu, ' ').trim() : undefined
+  (typeof value === 'string' && value.replace(UNSEEN, ' ').replace(/ {2,}/g, ' ').trim()) || undefined
 
 const tokensOf = (...values: readonly unknown[]): number | undefined =>
   values.find((value): value is number => Number.isInteger(value) && Number(value) > 0 && Number(value) < 2 ** 31)
@@ -103,8 +106,8 @@ export const namesOfTags = (value: unknown): string[] | undefined => {
   const names = models.slice(0, MOST_ROWS).flatMap(each => {
     const row = fieldsOf(each)
     const id = textOf(row.model) ?? textOf(row.name)
-    const { family } = fieldsOf(row.details)
-    return id !== undefined && id.length <= MOST_ID && chats(id, row) && !/bert/.test(String(family)) ? [id] : []
+    const family = textOf(fieldsOf(row.details).family) ?? ''
+    return id !== undefined && id.length <= MOST_ID && chats(id, row) && !/bert/.test(family) ? [id] : []
   })
   return [...new Set(names)]
 }

@@ -14,8 +14,11 @@ const MOST_REDIRECTS = 5
 const REDIRECTS = new Set([307, 308])
 const BODILESS = new Set([204, 205, 304])
 
-/** Connections that are kept and used again, or made for each request: then no request is ever sent twice. */
-type Connections = 'kept' | 'once'
+/**
+ * What may be sent twice (RFC 9110, section 9.2.2). Only these use a connection that was kept: it may close before the
+ * server reads a request, which nobody can tell from one that the server read and did.
+ */
+const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 
 const kept = { 'http:': new PlainAgent({ keepAlive: true }), 'https:': new SecureAgent({ keepAlive: true }) }
 
@@ -24,16 +27,17 @@ export type CheckedFetch = (url: string | URL, init?: RequestInit) => Promise<Re
 
 /**
  * A `fetch` for a server that somebody named: each connection goes to an address that was checked, and redirects are
- * followed within the server's origin alone.
+ * followed within the server's origin alone. A request that changes something anew each time, such as a POST, is sent
+ * once.
  */
 export const checkedFetch =
-  (reach: () => Promise<NetworkReach>, connections: Connections = 'kept'): CheckedFetch =>
+  (reach: () => Promise<NetworkReach>): CheckedFetch =>
   async (target, init = {}) => {
     const asked = new Request(target, init)
     const body = init.body === undefined || init.body === null ? undefined : Buffer.from(await asked.arrayBuffer())
     const start = webAddress(asked.url)
     for (let url = start, hops = 0; ; hops++) {
-      const answer = await send(url, asked, body, { reach: await reach(), connections })
+      const answer = await send(url, asked, body, await reach())
       const { statusCode: status = 0, headers } = answer
       if (!REDIRECTS.has(status) || headers.location === undefined) return responseOf(answer)
       answer.destroy()
@@ -52,10 +56,10 @@ const send = async (
   url: URL,
   asked: Request,
   body: Buffer | undefined,
-  way: { readonly reach: NetworkReach; readonly connections: Connections },
+  reach: NetworkReach,
 ): Promise<IncomingMessage> => {
-  const { reach, connections } = way
   const { method, headers, signal } = asked
+  const connections = IDEMPOTENT.has(method) ? 'kept' : 'once'
   const { addresses, proxy } = await wayTo(url, reach, signal)
   const secure = url.protocol === 'https:'
   const host = normalHost(url.hostname) ?? ''
@@ -87,7 +91,7 @@ const send = async (
   request.on('error', reject).end(body)
   return promise.catch((error: NodeJS.ErrnoException) => {
     // The server had closed the connection before it heard of the request.
-    if (request.reusedSocket && error.code === 'ECONNRESET') return send(url, asked, body, way)
+    if (request.reusedSocket && error.code === 'ECONNRESET') return send(url, asked, body, reach)
     throw error
   })
 }

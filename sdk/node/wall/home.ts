@@ -69,9 +69,11 @@ export const homeOfPeople = (data: string): Promise<WallHome> =>
 
 /**
  * The home folder of what runs for no conversation and is typed by nobody: installs, tests, apps, guards, measurements.
- * Their code is that of the workspace, so a person's shell finds nothing that they wrote.
+ * Their code is that of the workspace, and people who may not land start them: a person's shell, and a conversation
+ * whose work lands, find nothing that they wrote, in caches neither.
  */
-export const homeOfWork = (data: string): Promise<WallHome> => homeIn(data, folderOf(data, WORK), join(data, CACHES))
+export const homeOfWork = (data: string): Promise<WallHome> =>
+  homeIn(data, folderOf(data, WORK), join(data, `${CACHES}-${WORK}`))
 
 /**
  * The home folder of a connected program with its `/tmp` and caches; creates it if missing. It keeps the program's

@@ -30,7 +30,7 @@ for (const [user, uid] of USERS)
       const { baseUrl } = await hostileModels(t, protocol)
       await client.call('POST /endpoints', { id: protocol, kind: 'server', protocol, baseUrl })
     }
-    for (const [at, { protocol, model }] of shareOf(uid, spread(ATTEMPTS, 14)).entries())
+    for (const [at, { protocol, model }] of shareOf(uid, spread(ATTEMPTS, 14, ATTEMPTS.length / 2)).entries())
       await t.test(`${protocol}: ${model}`, async t => {
         const conversationId = `c-${at}`
         forgetPeak(pid)

@@ -22,7 +22,7 @@ for (const [user, uid] of USERS) {
       await t.test(`round ${round}`, async t => {
         const daemon = await daemonOf(t, uid, FILES)
         const { client } = daemon
-        const some = OWN.flatMap(callsWith).filter((_, at) => at % (EVERY_CASE ? 3 : 7) === round)
+        const some = OWN.flatMap(callsWith).filter((_, at) => at % (EVERY_CASE ? 5 : 7) === round)
         const copy = await shellTurn(client, 'copy', ['echo changed > other.txt', replacing(OWN, round)], {
           isolated: true,
         })
@@ -41,7 +41,7 @@ for (const [user, uid] of USERS) {
     walled(),
     async t => {
       const { client, workspace } = await daemonOf(t, uid, FILES)
-      for (const [at, { what, command, left }] of shareOf(uid, spread(LEFT, 4)).entries())
+      for (const [at, { what, command, left }] of shareOf(uid, spread(LEFT, 4, 12)).entries())
         await t.test(what, async t => {
           const id = `c-${at}`
           const began = performance.now()

@@ -42,6 +42,7 @@ export const AUTOMATIONS_POINTS: readonly string[] = [
   'automations.fire.recorded',
   'automations.fire.started',
   'automations.slot.claimed',
+  'automations.visit.kept',
   'automations.wake.held',
 ]
 

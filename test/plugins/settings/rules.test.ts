@@ -53,7 +53,7 @@ t.test('tokens read by their scope, and drive and land try rules', async t => {
 t.test('viewers read, collaborators try rules, and maintainers save them', async t => {
   const viewer = clientOf(daemon, 'viewer@example.org')
   t.same(await viewer.call('GET /settings/rule-firings'), [])
-  t.match(await viewer.call('GET /settings/schema'), { cleaners: exactly() })
+  t.ok((await viewer.call('GET /settings/schema')).fields.length > 0)
   t.match(await refusalOf(() => viewer.call('POST /settings/rules/test', trial)), { status: 403 })
   const collaborator = clientOf(daemon, 'collaborator@example.org')
   t.match(await collaborator.call('POST /settings/rules/test', trial), {
@@ -197,10 +197,9 @@ t.test('firings are counted, listed newest first, and go with their rule', async
 })
 
 t.test('the schema lists every setting with its range, and what was changed', async t => {
-  const { fields, revision, cleaners } = await client.call('GET /settings/schema')
+  const { fields, revision } = await client.call('GET /settings/schema')
   t.same(fields.map(({ key }) => key).sort(), Object.keys(DEFAULTS).sort())
   for (const field of fields) t.same(field.default, DEFAULTS[field.key as keyof Settings], field.key)
-  t.same(cleaners, [])
   t.notOk(fields.some(({ changed }) => changed))
   const answer = await client.call('POST /settings/patch', { set: { subagentDepth: 2 }, revision })
   const next = await client.call('GET /settings/schema')

@@ -59,7 +59,7 @@ t.test('calls are made by group and name, with fields by position, as options an
 
   t.match(await run('settings', 'get'), {
     code: 0,
-    out: /^skills: none\n(.*\n)*agentRetentionDays: 3\n(.*\n)*networkAllow: none\n/,
+    out: /(?:^|\n)skills: none\n(.*\n)*agentRetentionDays: 3\n(.*\n)*networkAllow: none\n/,
   })
   t.match(JSON.parse((await run('settings', 'get', '--json')).out), { agentRetentionDays: 3 })
   t.match(await run('--json', 'settings', 'get'), { code: 0, out: /^\{/ })
@@ -116,7 +116,7 @@ t.test('calls are made by group and name, with fields by position, as options an
   )
   t.match(
     (await run('calls', 'settings', '--names')).out,
-    'builtin-prompt\nfirings\nget\nmodels\npatch\nschema\nset\ntest-rules\n',
+    'builtin-prompt\nfirings\nget\nmodels\npatch\nsavings\nschema\nset\ntest-rules\n',
   )
 
   const listed = await run('settings', '--help')

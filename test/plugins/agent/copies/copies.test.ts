@@ -28,8 +28,8 @@ t.test('the repositories are the root and those nested in it, never an outer one
   const { copies, workspace } = place(t, true)
   const inner = join(workspace, 'clients/foo bar')
   t.same(await copies.repositories(), [
-    { repo: 'root', dir: workspace, head: git(workspace, 'rev-parse', 'HEAD') },
-    { repo: 'clients/foo bar', dir: inner, head: git(inner, 'rev-parse', 'HEAD') },
+    { repo: 'root', dir: workspace, gitdir: join(workspace, '.git'), head: git(workspace, 'rev-parse', 'HEAD') },
+    { repo: 'clients/foo bar', dir: inner, gitdir: join(inner, '.git'), head: git(inner, 'rev-parse', 'HEAD') },
   ])
   const around = realpathSync(t.testdir({ in: { sub: {} }, data: {} }))
   git(around, 'init', '-q')

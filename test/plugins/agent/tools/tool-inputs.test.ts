@@ -81,7 +81,7 @@ const INPUTS: { readonly [name in ToolName]: { readonly [field: string]: unknown
 /** Another input of a tool, with the fields that exclude some of the first one. */
 const OTHER_INPUTS: { readonly [name: string]: { readonly [field: string]: unknown } } = {
   Edit: { path: 'a.txt', from: '1:9f3c', to: '2:9f3c', new: 'two' },
-  Browser: { action: 'goto', page: 'p1', url: 'https://example.org/' },
+  Browser: { action: 'goto', page: 'p1', url: 'https://example.org/', account: 'shop' },
 }
 /** Fields that exclude all of these, or that are needed where no other is. */
 const ALONE: { readonly [name: string]: readonly string[] } = {

@@ -311,6 +311,8 @@ export const testBackend = (kind: string, make: MakeBackend): void => {
     stubborn.type(`trap "" HUP TERM; ${sleep} & echo up-""now\r`)
     await stubborn.shows(/up-now/)
     const running = () => spawnSync('pgrep', ['-f', `^${sleep}$`], { encoding: 'utf8' }).stdout.trim()
+    // The shell says that it goes on before the program has its name.
+    for (let tries = 0; tries < 500 && !running(); tries++) await delay(20)
     t.ok(running())
     const began = performance.now()
     await terminals.kill('web-stubborn', context())

@@ -78,7 +78,7 @@ const NO_FAILURES: readonly (readonly [fits: RegExp, reason: string])[] = [
     'what the call shows',
   ],
   [
-    /^(?:Approval|ApprovalAttempt)\.(?:problem|error|outcome|status)$/,
+    /^(?:Approval|ApprovalAttempt|Draft)\.(?:problem|error|outcome|status)$/,
     'how the item stands; of a yes its status says that it failed',
   ],
   [/^(?:Area|FolderProblem)\.problems?$/, 'the area is saved; its folders may come later'],
@@ -93,6 +93,7 @@ const NO_FAILURES: readonly (readonly [fits: RegExp, reason: string])[] = [
     'what was started goes on, and has its own state',
   ],
   [/^Need\.status$/, 'what a person decided'],
+  [/^LandedMessage(?:Draft|Step)\./, 'the work has landed; the draft of its message is beside it'],
   [/^RuleCondition\.outcome$/, 'what a rule waits for'],
   [
     /^\w+(?:Frame|Card)\.|^ConflictPath\.reason$/,
