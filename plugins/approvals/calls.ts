@@ -115,11 +115,12 @@ export const approvalsCalls = ({ host, queue, copies }: ApprovalCallDeps): Handl
     }
   }
 
-  const listed = async ({ caller }: Context): Promise<Approval[]> => {
+  const posts = async ({ caller }: Context): Promise<Approval[]> => {
     const access = accessOf(host, caller)
     const find = executorsNow(host, copies)
     const found: StoredApproval[] = []
-    for (const item of queue.all) if ((await access(item)) !== undefined) found.push(item)
+    // What carries an action out may be asked of a server.
+    for (const item of queue.all) if (item.kind === 'post' && (await access(item)) !== undefined) found.push(item)
     return Promise.all(found.map(item => shown(item, caller, find)))
   }
 
@@ -139,7 +140,7 @@ export const approvalsCalls = ({ host, queue, copies }: ApprovalCallDeps): Handl
 
   return {
     ...draftCalls({
-      listed,
+      posts,
       propose,
       kindOf: id => queue.find(id)?.kind,
       assertMayApprove: ({ caller }) =>

@@ -5,7 +5,7 @@ type DraftCalls = Pick<ApprovalsCalls, 'GET /drafts' | 'POST /drafts' | 'DELETE 
 
 /** What the paths of older clients stand on: the calls that do the same. */
 export interface DraftDeps {
-  readonly listed: (context: Context) => Promise<readonly Approval[]>
+  readonly posts: (context: Context) => Promise<readonly Approval[]>
   /** The kind of an item; undefined: there is none. */
   readonly kindOf: (id: string) => Approval['kind'] | undefined
   /** Refuses callers who may not say yes. */
@@ -21,7 +21,7 @@ export const draftCalls = (deps: DraftDeps): Handlers<DraftCalls> => {
     deps.kindOf(id) === 'post' || refuse('not-found', `there is no post ${JSON.stringify(id)}: GET /drafts lists them`)
   return {
     'GET /drafts': async (_, context) => ({
-      drafts: (await deps.listed(context)).flatMap(item => draftOf(item) ?? []),
+      drafts: (await deps.posts(context)).flatMap(item => draftOf(item) ?? []),
     }),
     'POST /drafts': async ({ id, status, actsAs, scheduledAt, why, conversationId, ...post }, context) => {
       if (status === 'approved') deps.assertMayApprove(context)

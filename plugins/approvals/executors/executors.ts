@@ -12,10 +12,13 @@ export const executorsNow = (host: Pick<Host, 'call' | 'serves' | 'place'>, copi
   let tools: ReturnType<typeof toolsOfExtensions> | undefined
   return async item => {
     if (item.action && publishedPath(item.action) !== undefined) return outboxFiles(host, copies, item)
-    if (item.kind === 'action')
-      return (
-        (await connectionAction(host, item)) ?? extensionTool(host, item, await (tools ??= toolsOfExtensions(host)))
-      )
+    if (item.kind === 'action') {
+      const connected = await connectionAction(host, item)
+      if (connected && (!('problem' in connected) || item.action!.capability !== undefined)) return connected
+      // A connection may be called like the publisher of an extension.
+      const extended = extensionTool(host, item, await (tools ??= toolsOfExtensions(host)))
+      return 'problem' in extended && connected ? connected : extended
+    }
     const { platform } = item.post!
     if (platform === 'webhook') return webhook(host, copies, item)
     return platform === 'outbox' ? outboxPage(host, copies, item) : missingFor(host, item)

@@ -1,5 +1,4 @@
 import { readFile, readlink, realpath } from 'node:fs/promises'
-import { codeOf } from '../../../sdk/node/files/paths.js'
 import { needProgram } from '../../../sdk/node/programs/run.js'
 import { VICI } from '../settings/ipsec-conf.js'
 import { runStarter, type ProgramOptions, type StarterEnd } from '../system/programs.js'
@@ -42,15 +41,6 @@ export const isCharon = async ({ pid, folder }: Pick<Standing, 'pid' | 'folder'>
   return /(^|\/)charon-systemd\0/.test(command) && cwd === own
 }
 
-/** Ends a process; one that has ended is fine. */
-export const signalProcess = (pid: number, signal: NodeJS.Signals): void => {
-  try {
-    process.kill(pid, signal)
-  } catch (error) {
-    if (codeOf(error) !== 'ESRCH') throw error
-  }
-}
-
 /** What charon agreed on with the gateway. */
 export interface SecurityAssociation {
   readonly gateway: string
@@ -65,9 +55,17 @@ const listed = (text: string, name: string): string[] =>
     each.split(' ').filter(Boolean),
   )
 
+/** An association that is being renewed carries packets until the new one does. */
+const UP = /\bstate=(?:ESTABLISHED|INSTALLED|UPDATING|REKEYING|REKEYED)\b/
+
 /** What `swanctl --list-sas --raw` says of a tunnel; undefined: it is not up. */
-export const associationIn = (text: string): SecurityAssociation | undefined => {
-  if (!/\bstate=ESTABLISHED\b/.test(text) || !/\bstate=INSTALLED\b/.test(text)) return undefined
+export const associationIn = (raw: string): SecurityAssociation | undefined => {
+  // Each event is about one exchange of keys and, after its own fields, its children.
+  const text = raw.split(/^list-sa event /m).find(event => {
+    const [own = '', children = ''] = event.split(/\bchild-sas \{/)
+    return UP.test(own) && UP.test(children)
+  })
+  if (text === undefined) return undefined
   return {
     gateway: /\bremote-host=(\S+)/.exec(text)?.[1] ?? '',
     addresses: listed(text, 'local-vips'),

@@ -6,8 +6,8 @@ import { needProgram } from '../../../sdk/node/programs/run.js'
 import { common, isCidr } from '../settings/networks.js'
 import type { FortinetSettings } from '../settings/settings.js'
 import { deleteInterface, holdsWithin } from '../system/interfaces.js'
+import { endProcesses } from '../system/processes.js'
 import { runStarter } from '../system/programs.js'
-import { signalProcess } from './charon.js'
 import type { ClientHealth, Dialled, Standing, TunnelClient, TunnelDial } from './client.js'
 import { pinnedKey } from './gateway-certificate.js'
 import { GatewayRoute, routeInto } from './tunnel-routes.js'
@@ -16,8 +16,13 @@ const SCRIPT = 'connect.sh'
 const FACTS = 'facts'
 const PID = 'openconnect.pid'
 const DIAL_MS = 58_000
-const END_MS = 10_000
 const SETUP_MS = 10_000
+
+/** The outputs of openconnect are closed while it goes on in the background, and it would end with its next line. */
+const IGNORING_CLOSED_OUTPUT = ['-c', 'trap "" PIPE; exec "$@"', 'sh']
+
+/** The argument by which the client of a tunnel is known. */
+const pidFile = (folder: string): string => `--pid-file=${join(folder, PID)}`
 
 const quotedWord = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
@@ -82,13 +87,7 @@ export class FortinetClient implements TunnelClient<FortinetSettings> {
     await writeAtomic(join(folder, SCRIPT), scriptText(), { mode: 0o700 })
     const host = server.includes(':') ? `[${server}]` : server
     const args = [
-      ...[
-        '--protocol=fortinet',
-        '--background',
-        `--pid-file=${join(folder, PID)}`,
-        '--passwd-on-stdin',
-        `--interface=${name}`,
-      ],
+      ...['--protocol=fortinet', '--background', pidFile(folder), '--passwd-on-stdin', `--interface=${name}`],
       // A shell reads the name of the script.
       ...[`--script=${quotedWord(join(folder, SCRIPT))}`, `--user=${username}`, '--no-dtls', '--disable-ipv6'],
       ...(pin === undefined ? [] : [`--servercert=pin-sha256:${pin}`]),
@@ -101,7 +100,8 @@ export class FortinetClient implements TunnelClient<FortinetSettings> {
       log(text)
     }
     const input = [password, ...(otp === undefined ? [] : [otp]), ''].join('\n')
-    const { code } = await runStarter(await needProgram('openconnect'), args, {
+    const command = [...IGNORING_CLOSED_OUTPUT, await needProgram('openconnect'), ...args]
+    const { code } = await runStarter(await needProgram('sh'), command, {
       ...{ cwd: folder, input, signal, line, timeoutMs: DIAL_MS },
     })
     const pid = Number(await readFile(join(folder, PID), 'utf8').catch(() => ''))
@@ -115,7 +115,7 @@ export class FortinetClient implements TunnelClient<FortinetSettings> {
     // It goes on in the background before it has made the interface.
     const answers = await holdsWithin(
       SETUP_MS,
-      async () => (await isSet()) || !(await isOurs({ pid, interface: name })),
+      async () => (await isSet()) || !(await isOurs(pid, { folder, interface: name })),
     )
     if (!answers || !(await isSet())) refuse('dependency', failureIn(lines, otp))
     const facts = gatewayFactsIn(await readFile(join(folder, FACTS), 'utf8').catch(() => ''))
@@ -123,22 +123,14 @@ export class FortinetClient implements TunnelClient<FortinetSettings> {
     const networks = only ? common(only, offered) : offered
     if (networks.length === 0) refuse('dependency', 'the gateway does not route these networks: see routedNetworks')
     await new GatewayRoute(folder).keep(facts.gateway, networks)
-    for (const network of networks) await routeInto(name, network, facts.address)
+    await routeInto(name, networks, facts.address)
     return { dns: facts.dns }
   }
 
   async drop(standing: Standing): Promise<void> {
     const { folder, interface: name } = standing
-    // A daemon that ended while it dialled did not know the process yet.
-    const pid = standing.pid ?? Number(await readFile(join(folder, PID), 'utf8').catch(() => ''))
-    const gone = async () => !(await isOurs({ pid, interface: name }))
-    if (!(await gone())) {
-      signalProcess(pid, 'SIGTERM')
-      if (!(await holdsWithin(END_MS, gone))) {
-        signalProcess(pid, 'SIGKILL')
-        await holdsWithin(END_MS, gone)
-      }
-    }
+    // A sign-in goes on without the daemon that began it, which did not know the process yet.
+    await endProcesses(pid => isOurs(pid, standing))
     await deleteInterface(name)
     await new GatewayRoute(folder).remove()
     await this.#clear(folder)
@@ -148,8 +140,8 @@ export class FortinetClient implements TunnelClient<FortinetSettings> {
     return Promise.resolve({})
   }
 
-  async isOver({ pid, interface: name }: Standing): Promise<boolean> {
-    return !(await isOurs({ pid: pid ?? 0, interface: name }))
+  async isOver(standing: Standing): Promise<boolean> {
+    return standing.pid === undefined || !(await isOurs(standing.pid, standing))
   }
 
   async #clear(folder: string): Promise<void> {
@@ -157,10 +149,13 @@ export class FortinetClient implements TunnelClient<FortinetSettings> {
   }
 }
 
-const isOurs = async ({ pid, interface: name }: { pid: number; interface: string }): Promise<boolean> => {
-  if (!pid) return false
+/** Whether a process is the client of a tunnel, from its sign-in on. */
+const isOurs = async (
+  pid: number,
+  { folder, interface: name }: Pick<Standing, 'folder' | 'interface'>,
+): Promise<boolean> => {
   const words = (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).split('\0')
-  return /(^|\/)openconnect$/.test(words[0] ?? '') && words.includes(`--interface=${name}`)
+  return words.includes(pidFile(folder)) && words.includes(`--interface=${name}`)
 }
 
 /** Why a dial failed, with what openconnect said last. */

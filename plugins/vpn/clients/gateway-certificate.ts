@@ -2,7 +2,7 @@ import { createHash, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { isIP } from 'node:net'
 import { connect } from 'node:tls'
-import { refuse } from '../../../sdk/index.js'
+import { Refusal, refuse } from '../../../sdk/index.js'
 
 const ASK_MS = 10_000
 
@@ -34,7 +34,7 @@ export const pinnedKey = async (
       .digest('base64')
   } catch (error) {
     signal.throwIfAborted()
-    if ((error as Error).name === 'Refusal' || (error as { reason?: string }).reason !== undefined) throw error
+    if (error instanceof Refusal) throw error
     return refuse('dependency', `${server}:${port} does not answer: ${(error as Error).message}`, { cause: error })
   } finally {
     socket.destroy()

@@ -4,16 +4,17 @@ import { refuse } from '../../../sdk/index.js'
 import { writeAtomic } from '../../../sdk/node/files/files.js'
 import { needProgram } from '../../../sdk/node/programs/run.js'
 import { IPSEC_CONNECTION, VICI, charonSettings, ipsecChildren, swanctlText } from '../settings/ipsec-conf.js'
+import { common } from '../settings/networks.js'
 import type { IpsecSettings } from '../settings/settings.js'
 import { deleteInterface, holdsWithin } from '../system/interfaces.js'
+import { endProcesses } from '../system/processes.js'
 import { startLasting } from '../system/programs.js'
-import { CHARON_SETTINGS, associationIn, isCharon, signalProcess, swanctl, type SecurityAssociation } from './charon.js'
+import { CHARON_SETTINGS, associationIn, isCharon, swanctl, type SecurityAssociation } from './charon.js'
 import type { ClientHealth, Dialled, Standing, TunnelClient, TunnelDial } from './client.js'
 import { GatewayRoute, nameInterface, routeInto } from './tunnel-routes.js'
 
 const SWANCTL_FILE = 'swanctl.conf'
 const START_MS = 15_000
-const END_MS = 10_000
 const ASK_MS = 2500
 
 /** StrongSwan: a charon for each tunnel, with an interface that carries ESP in UDP. */
@@ -44,9 +45,12 @@ export class IpsecClient implements TunnelClient<IpsecSettings> {
     if (!found) return refuse('dependency', 'the gateway agreed on nothing: it is not connected')
     const [address] = found.addresses
     if (address === undefined) return refuse('dependency', 'the gateway gave this machine no address')
+    // The gateway writes some of what charon says, such as its identity.
+    const networks = common(conf.networks, found.networks)
+    if (networks.length === 0) refuse('dependency', 'the gateway does not route these networks: see routedNetworks')
     await nameInterface(address, name)
-    await new GatewayRoute(folder).keep(found.gateway, found.networks)
-    for (const network of found.networks) await routeInto(name, network, address)
+    await new GatewayRoute(folder).keep(found.gateway, networks)
+    await routeInto(name, networks, address)
     return { dns: [] }
   }
 
@@ -76,16 +80,10 @@ export class IpsecClient implements TunnelClient<IpsecSettings> {
   }
 
   async drop(standing: Standing): Promise<void> {
-    const { folder, pid, interface: name } = standing
-    if (await isCharon(standing)) {
+    const { folder, interface: name } = standing
+    if (await isCharon(standing))
       await swanctl(folder, ['--terminate', '--ike', IPSEC_CONNECTION, '--timeout', '2'], { timeoutMs: 4000 })
-      signalProcess(pid!, 'SIGTERM')
-      const gone = async () => !(await isCharon(standing))
-      if (!(await holdsWithin(END_MS, gone))) {
-        signalProcess(pid!, 'SIGKILL')
-        await holdsWithin(END_MS, gone)
-      }
-    }
+    await endProcesses(pid => isCharon({ pid, folder }))
     await deleteInterface(name)
     await new GatewayRoute(folder).remove()
     for (const file of [VICI, CHARON_SETTINGS, SWANCTL_FILE, 'charon.log'])

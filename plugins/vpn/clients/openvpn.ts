@@ -7,6 +7,7 @@ import { needProgram } from '../../../sdk/node/programs/run.js'
 import { maskedNetwork } from '../settings/networks.js'
 import type { OpenvpnSettings } from '../settings/settings.js'
 import { deleteInterface, holdsWithin } from '../system/interfaces.js'
+import { signalProcess } from '../system/processes.js'
 import { startLasting } from '../system/programs.js'
 import type { ClientHealth, TunnelDial, Dialled, Standing, TunnelClient } from './client.js'
 import { Management, MANAGEMENT, quotedArgument } from './management.js'
@@ -160,9 +161,9 @@ export class OpenvpnClient implements TunnelClient<OpenvpnSettings> {
     if (session) {
       await session.management.send('signal SIGTERM').catch(() => undefined)
       await Promise.race([session.management.closed, new Promise(resolve => setTimeout(resolve, END_MS).unref())])
-    } else if (!(await gone())) end(pid!, 'SIGTERM')
+    } else if (!(await gone())) signalProcess(pid!, 'SIGTERM')
     if (!(await holdsWithin(session ? KILL_MS : END_MS, gone))) {
-      end(pid!, 'SIGKILL')
+      signalProcess(pid!, 'SIGKILL')
       await holdsWithin(KILL_MS, gone)
     }
     session?.management.end()
@@ -239,12 +240,4 @@ const isAlive = async (pid: number): Promise<boolean> => {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   const state = stat.slice(stat.lastIndexOf(')') + 2, stat.lastIndexOf(')') + 3)
   return state !== '' && state !== 'Z'
-}
-
-const end = (pid: number, signal: NodeJS.Signals): void => {
-  try {
-    process.kill(pid, signal)
-  } catch (error) {
-    if (codeOf(error) !== 'ESRCH') throw error
-  }
 }

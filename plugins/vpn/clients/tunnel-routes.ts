@@ -23,10 +23,17 @@ export const nameInterface = async (address: string, name: string): Promise<void
   await ip('link', 'set', 'dev', name, 'up')
 }
 
-/** Sends a network into a tunnel; everything as two halves, so that the machine's own default route stays. */
-export const routeInto = async (name: string, network: string, source: string): Promise<void> => {
-  const parts = network === '0.0.0.0/0' ? ['0.0.0.0/1', '128.0.0.0/1'] : [network]
-  for (const part of parts) await ip('route', 'replace', part, 'dev', name, 'src', source)
+/**
+ * Sends networks into a tunnel; everything as two halves, so that the machine's own default route stays. Refuses one
+ * that goes elsewhere already: that route would be gone after the tunnel.
+ */
+export const routeInto = async (name: string, networks: readonly string[], source: string): Promise<void> => {
+  const parts = networks.flatMap(network => (network === '0.0.0.0/0' ? ['0.0.0.0/1', '128.0.0.0/1'] : [network]))
+  for (const part of new Set(parts))
+    await ip('route', 'add', part, 'dev', name, 'src', source).catch((error: unknown) => {
+      if (!/File exists/.test(String(error))) throw error
+      refuse('dependency', `this machine has another route to ${part}: leave it out with routedNetworks`)
+    })
 }
 
 /** The route to the gateway itself, where a network of the tunnel holds its address. */

@@ -8,7 +8,7 @@ import { interfaceOf, vpnSettingsOf, type VpnSettings } from '../settings/settin
 import { interfaceExists, interfacesNow, routesNow } from '../system/interfaces.js'
 import { missingFor, missingSentence } from '../system/machine.js'
 import type { LinksDeps } from './deps.js'
-import { DialLog } from './dial-log.js'
+import { DialLog, hideSecrets } from './dial-log.js'
 import { DialSteps } from './dial-steps.js'
 import type { VpnEntry } from './entries.js'
 import type { StandingRecord } from './standing-file.js'
@@ -81,7 +81,9 @@ export class Links {
         },
         async error => {
           const stopped = work.stop.signal.aborted
-          const message = error instanceof Refusal ? error.message : `dialling failed: ${String(error)}`
+          const said = error instanceof Refusal ? error.message : `dialling failed: ${String(error)}`
+          // A gateway may repeat what it was given.
+          const message = hideSecrets(said, secretsOf(settings, otp))
           if (!stopped) this.#failed.set(id, message)
           if (!stopped) await this.#tell('vpn.failed', id, {}, context, message)
           const reason = error instanceof Refusal ? error.reason : 'dependency'
@@ -129,8 +131,7 @@ export class Links {
     const client = this.#deps.clients[settings.provider] as TunnelClient<VpnSettings>
     const folder = folders.of(id)
     const about: StandingRecord = { interface: interfaceOf(id), provider: settings.provider }
-    const secrets = otp === undefined ? settings.secrets : [...settings.secrets, otp]
-    const log = new DialLog(join(folder, 'dial.log'), secrets)
+    const log = new DialLog(join(folder, 'dial.log'), secretsOf(settings, otp))
     const told = (line: string): void => steps.put({ kind: 'log', message: log.add(line) })
     this.#failed.delete(id)
     steps.put({ kind: 'state', state: 'connecting' })
@@ -252,6 +253,8 @@ export class Links {
       const client: TunnelClient<never> = clients[standing.provider]
       const there = interfaces.has(standing.interface)
       if (there && !(await client.isOver?.({ id, folder: folders.of(id), ...standing }))) continue
+      // Somebody may have dropped it meanwhile, and dialled it again.
+      if ((await folders.standing(id))?.since !== standing.since || this.#work.has(id)) continue
       const finished = this.#take(id, 'dropping')
       try {
         // Its client may go on without its interface.
@@ -296,6 +299,9 @@ export class Links {
     await record(this.#deps.host, { type, ...outcome, extra: { id, ...extra } }, context)
   }
 }
+
+const secretsOf = ({ secrets }: VpnSettings, otp: string | undefined): readonly string[] =>
+  otp === undefined ? secrets : [...secrets, otp]
 
 const failureOf = (error: unknown): unknown =>
   error instanceof Error && error.name === 'TimeoutError'

@@ -131,8 +131,7 @@ export const vpnSettingsOf = ({ config, secrets }: KindEntry): VpnSettings => {
   const { password, keyPassphrase } = secrets
   if (conf.asksUser && (username === undefined || password === undefined))
     bad(username === undefined ? 'username' : 'password', 'a value, for the configuration has auth-user-pass')
-  if (/^Enc(X)?\s+[0-9a-fA-F]{16,}$/.test(password ?? ''))
-    bad('password', 'the password itself, found one that another program encrypted')
+  assertPlain('password', password)
   return {
     ...shared,
     provider,
@@ -143,6 +142,16 @@ export const vpnSettingsOf = ({ config, secrets }: KindEntry): VpnSettings => {
     ...(password !== undefined && { password }),
     ...(keyPassphrase !== undefined && { keyPassphrase }),
   }
+}
+
+/** Refuses a value as FortiClient exports it. */
+const assertPlain = (field: string, value = ''): void => {
+  if (/^EncX?\s+[0-9a-fA-F]{8,}$/.test(value)) bad(field, 'the value itself, found one that another program encrypted')
+}
+
+const assertIpv4 = (networks: readonly string[], provider: VpnProvider): void => {
+  const six = networks.find(network => network.includes(':'))
+  if (six !== undefined) bad('routedNetworks', `networks of IPv4 for a tunnel of ${provider}`, six)
 }
 
 const ipsecSettings = ({ config, secrets }: Pick<KindEntry, 'config' | 'secrets'>): IpsecSettings => {
@@ -162,14 +171,11 @@ const ipsecSettings = ({ config, secrets }: Pick<KindEntry, 'config' | 'secrets'
     bad(username === undefined ? 'username' : 'password', 'a value, for a user signs in with both')
   // The sign that follows a type of identity begins bytes in hex.
   if (username?.startsWith('#')) bad('username', 'a name that does not begin with #', username)
-  for (const [field, value] of Object.entries({ presharedKey, password }))
-    if (/^Enc(X)?\s+[0-9a-fA-F]{8,}$/.test(value ?? ''))
-      bad(field, 'the value itself, found one that another program encrypted')
+  for (const [field, value] of Object.entries({ presharedKey, password })) assertPlain(field, value)
   const version = oneOf('ikeVersion', ['1', '2'], '1')
   if (version === '2' && config.aggressive !== undefined) bad('aggressive', 'none with IKE version 2')
   const networks = config.routedNetworks === undefined ? ['0.0.0.0/0'] : networksIn(String(config.routedNetworks))
-  const six = networks.find(network => network.includes(':'))
-  if (six !== undefined) bad('routedNetworks', 'networks of IPv4 for a tunnel of ipsec', six)
+  assertIpv4(networks, 'ipsec')
   const [localId, remoteId] = [identity('localId'), identity('remoteId')]
   return {
     ...{ provider: 'ipsec', autoConnect: autoConnectOf(config), gateway: server, networks },
@@ -198,11 +204,9 @@ const fortinetSettings = ({ config, secrets }: Pick<KindEntry, 'config' | 'secre
   const pinned = trustedCert === undefined ? undefined : String(trustedCert).toLowerCase()
   if (pinned !== undefined && !/^sha256:[0-9a-f]{64}$/.test(pinned))
     bad('trustedCert', 'sha256: and the 64 digits of the hash of a certificate in hex', trustedCert)
-  if (/^Enc(X)?\s+[0-9a-fA-F]{8,}$/.test(password))
-    bad('password', 'the password itself, found one that another program encrypted')
+  assertPlain('password', password)
   const only = config.routedNetworks === undefined ? undefined : networksIn(String(config.routedNetworks))
-  const six = only?.find(network => network.includes(':'))
-  if (six !== undefined) bad('routedNetworks', 'networks of IPv4 for a tunnel of fortinet', six)
+  assertIpv4(only ?? [], 'fortinet')
   return {
     ...{ provider: 'fortinet', autoConnect: autoConnectOf(config), server, port: Number(port), password },
     ...{ username: String(username), gateway: `${server}:${port}`, networks: only ?? [], secrets: [password] },

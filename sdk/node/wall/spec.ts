@@ -70,6 +70,8 @@ export interface WallSpec {
   readonly home?: WallHome
   /** Files and folders that the deployment makes visible. */
   readonly grants?: WallGrants
+  /** Folders of other machines that answer now, asked for each wall: nothing here looks into them, which could hang. */
+  readonly disks?: () => Promise<WallGrants>
   /** The working folder, as seen inside. */
   readonly cwd: string
   readonly env: Env

@@ -88,8 +88,8 @@ const readOnly = ([operation, from, to, why]: Mount): Mount => {
   return why === undefined ? [kept, from, to] : [kept, from, to, why]
 }
 
-/** The system, `/tmp`, toolchains, the daemon's program, and the deployment's grants. */
-const ofMachine = async ({ home, grants, hide = [], data }: WallSpec): Promise<Mount[]> => {
+/** The system, `/tmp`, toolchains, the daemon's program, the deployment's grants, and network disks. */
+const ofMachine = async ({ home, grants, disks, hide = [], data, sealed }: WallSpec): Promise<Mount[]> => {
   // Before everything that may lie below it on this machine.
   const temporary: Mount = home
     ? ['bind', await real(home.tmp), '/tmp', 'temporary files']
@@ -106,6 +106,9 @@ const ofMachine = async ({ home, grants, hide = [], data }: WallSpec): Promise<M
   const closed = [...DOORS, ...hide, data]
   for (const path of grants?.read ?? []) mounts.push(...(await shownWithout(path, closed, 'wall.read')))
   for (const path of grants?.write ?? []) mounts.push(...(await shown('bind', path, 'wall.write')))
+  const { read = [], write = [] } = (await disks?.()) ?? {}
+  for (const path of read) mounts.push(['show', path, path, 'network disk'])
+  for (const path of write) mounts.push([sealed ? 'show' : 'bind', path, path, 'network disk'])
   return [...mounts, ...(await hiddenIn(mounts, closed))]
 }
 

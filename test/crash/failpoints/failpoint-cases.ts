@@ -590,12 +590,13 @@ cases(
     const where = whereIn(t)
     const [{ workspace }, source] = [where, join(folderOf(t), 'lib')]
     const lib = join(workspace, 'lib')
-    makeWorkspace(source, { 'lib.txt': 'lib\n' })
+    makeWorkspace(source, { 'lib.txt': 'lib\n', '.gitignore': '*.log\n' })
     inGit(workspace, '-c', 'protocol.file.allow=always', 'submodule', '--quiet', 'add', source, 'lib')
     inGit(workspace, 'commit', '-qm', 'lib')
     await dies(t, where, point, async ({ once: client }) => {
-      const commit = 'git -c user.name=a -c user.email=a@b.c commit -qam agent'
-      await runTurn(client, 's', `run cd lib && echo agent >> lib.txt && ${commit}`, { isolated: true })
+      const commit = 'git add -f built.log && git -c user.name=a -c user.email=a@b.c commit -qam agent'
+      const work = `cd lib && echo agent >> lib.txt && echo ignored > built.log && ${commit}`
+      await runTurn(client, 's', `run ${work}`, { isolated: true })
       await client.call('POST /agents/{id}/land', { id: 's' })
     })
     await after(t, where, async ({ client }) => {

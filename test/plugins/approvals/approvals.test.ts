@@ -16,6 +16,8 @@ const AS = {
   trusted: false,
 } as const
 const VALUE = 'tr0ub4dor&3-and-more'
+/** The actions for which connections were asked. */
+const asked: string[] = []
 const GROUPS = ['approvals', 'agent', 'agents', 'secrets', 'activity', 'settings', 'personas', 'skills', 'safety']
 
 /** `mai` is a maintainer, `cas` a collaborator, `vic` a viewer, `ada` a collaborator with one area. */
@@ -26,7 +28,14 @@ const approvalsWith = async (t: Test): Promise<Support> => {
   people.add('vic@example.org', 'viewer')
   people.add('ada@example.org', 'collaborator', ['site'])
   const daemon = await daemonWith(t, GROUPS, {
-    fakes: { ...people.fakes, 'areas.reach': () => ({ folders: [{ path: 'site', access: 'work' }] }) },
+    fakes: {
+      ...people.fakes,
+      'areas.reach': () => ({ folders: [{ path: 'site', access: 'work' }] }),
+      'capabilities.checkAction': ({ key }) => {
+        asked.push(key)
+        return {}
+      },
+    },
     files: { 'site/photo.txt': 'the filed picture', 'notes.txt': 'a note\n' },
   })
   people.admit(daemon)
@@ -357,11 +366,13 @@ t.test('approvals', async t => {
     const declined = await cas.call('POST /drafts', draft)
     await mai.call('POST /approvals/{id}/decline', { id: declined.id })
     const other = await propose(action())
+    asked.splice(0)
     t.same(
       (await mai.call('GET /drafts')).drafts.map(({ id }) => id),
       [saved.id, ...before],
       'posts alone',
     )
+    t.same(asked, [], 'no connection is asked about posts')
     t.equal((await refusalOf(() => mai.call('POST /drafts', { ...draft, id: other.id }))).status, 404)
     t.equal((await refusalOf(() => mai.call('DELETE /drafts/{id}', { id: other.id }))).status, 404)
     await mai.call('DELETE /drafts/{id}', { id: saved.id })

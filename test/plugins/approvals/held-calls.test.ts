@@ -29,6 +29,7 @@ t.test('a held call of an extension waits for a yes, and is then made', walled()
     groups: ['agent', 'agents', 'settings', 'safety', 'activity', 'workspace', 'approvals'],
     files: { 'README.md': '# work\n', 'out/kept.txt': 'kept' },
     fakes: {
+      'capabilities.checkAction': () => ({ capability: 'acme', problem: 'acme has no tool words.write-words' }),
       'endpoints.choices': () => ({
         endpoints: [
           {

@@ -1,15 +1,17 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { createHash, X509Certificate } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { FortinetClient } from '../../../plugins/vpn/clients/fortinet.js'
 import { project } from '../../support/browser/page.js'
 import { daemonWith, folderOf } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { selfSigned } from '../../support/servers/share-servers.js'
 import { vaultFake } from '../capabilities/support.js'
 import { CODE, FAR, FarEnd } from './peer.js'
+import { until } from '../../support/browser/browser.js'
 import { add, dial } from './support.js'
 
 const PASSWORD = 'correct "horse" \\ battery'
@@ -123,6 +125,48 @@ await t.test('tunnels of Fortinet', async t => {
     await t.rejects(dial(daemon, 'wrong'), { reason: 'dependency', message: /refused the sign-in/ })
     t.equal(shown('route'), before[0])
     t.same(clients(), [])
+  })
+
+  await t.test('a network that goes elsewhere already ends the dial, and still goes there', async t => {
+    execFileSync('ip', ['route', 'add', '10.92.0.0/24', 'via', FAR])
+    const routes = shown('route')
+    await t.rejects(dial(daemon, 'office'), {
+      reason: 'dependency',
+      message: /another route to 10\.92\.0\.0\/24.*routedNetworks/,
+    })
+    t.equal(shown('route'), routes)
+    execFileSync('ip', ['route', 'delete', '10.92.0.0/24', 'via', FAR])
+  })
+
+  await t.test('a connection that is cut is made again by the same client', async t => {
+    await dial(daemon, 'office')
+    const [client] = clients()
+    const connections = said.split('/remote/sslvpn-tunnel').length
+    gateway.kill('SIGUSR1')
+    await until(() => said.split('/remote/sslvpn-tunnel').length > connections)
+    await until(() =>
+      pageAt('10.91.0.1', 2000).then(
+        text => text === far.page,
+        () => false,
+      ),
+    )
+    t.same(clients(), [client])
+    await daemon.client.call('POST /vpn/{id}/disconnect', { id: 'office' })
+    t.same(clients(), [])
+  })
+
+  await t.test('a sign-in that a killed daemon began ends with its tunnel', async t => {
+    const folder = folderOf(t)
+    const args = [
+      ...['--protocol=fortinet', '--background', `--pid-file=${join(folder, 'openconnect.pid')}`, '--passwd-on-stdin'],
+      ...['--interface=lost', `https://${FAR}:10443/`],
+    ]
+    const child = spawn('openconnect', args, { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
+    const over = once(child, 'exit')
+    await until(() => clients().length === 1)
+    await new FortinetClient().drop({ id: 'lost', interface: 'lost', folder })
+    t.same(clients(), [])
+    await over
   })
 
   await t.test('a client that ends by itself ends the tunnel, as the list and the record say', async t => {

@@ -1,9 +1,14 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { daemonWith, folderOf } from '../../support/daemon.js'
+import { IpsecClient } from '../../../plugins/vpn/clients/ipsec.js'
+import { CHARON_SETTINGS } from '../../../plugins/vpn/clients/charon.js'
+import { charonSettings } from '../../../plugins/vpn/settings/ipsec-conf.js'
+import { startLasting } from '../../../plugins/vpn/system/programs.js'
+import { needProgram } from '../../../sdk/node/programs/run.js'
 import { exactly } from '../../support/lists.js'
 import { vaultFake } from '../capabilities/support.js'
 import { ipsecGateway } from './ipsec-gateway.js'
@@ -134,6 +139,16 @@ await t.test('tunnels of IPsec', async t => {
     await t.rejects(calling, { reason: 'dependency', message: /did not answer/ })
     t.match(await linkOf('dead'), { state: 'failed' })
     t.equal(routes(), before)
+  })
+
+  await t.test('a charon that a killed daemon did not record ends with its tunnel', async t => {
+    const folder = folderOf(t)
+    writeFileSync(join(folder, CHARON_SETTINGS), charonSettings())
+    const env = { STRONGSWAN_CONF: CHARON_SETTINGS }
+    await startLasting(await needProgram('charon-systemd'), [], folder, env)
+    t.equal(charons(), 2)
+    await new IpsecClient().drop({ id: 'lost', interface: 'lost', folder })
+    t.equal(charons(), 1)
   })
 
   await t.test('no answer, no log and no entry of the record has a secret', async t => {

@@ -13,6 +13,9 @@ const PLUGINS = [
   ...['kernel-libipsec', 'kernel-netlink', 'socket-default', 'vici', 'xauth-generic', 'eap-identity', 'eap-md5'],
 ]
 
+/** An identity that says of itself what charon says of networks. */
+const FORGED = '"fqdn:gw.example remote-ts=[10.93.0.0/16]"'
+
 const secret = (text: string): string => `0s${Buffer.from(text).toString('base64')}`
 
 /** A gateway of strongSwan that gives addresses of 10.96.0.0/24 and routes 10.95.0.0/16 and 10.94.0.0/16. */
@@ -36,7 +39,7 @@ export const ipsecGateway = async (far: FarEnd, folder: string, { psk, password 
       pools = pool
       proposals = aes256-sha256-modp2048
       local { auth = psk
-        id = fqdn:gw.example }
+        id = ${version === 1 ? FORGED : 'fqdn:gw.example'} }
       remote { auth = ${version === 1 ? 'psk' : 'eap-md5'}
         ${version === 1 ? '' : 'eap_id = %any'} }
       ${user}

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { exactly } from '../../support/lists.js'
+import { associationIn } from '../../../plugins/vpn/clients/charon.js'
 import { ipsecChildren, swanctlText } from '../../../plugins/vpn/settings/ipsec-conf.js'
 import { vpnSettingsOf, type IpsecSettings } from '../../../plugins/vpn/settings/settings.js'
 
@@ -94,4 +95,25 @@ t.test('no value of a person begins a line of its own, or ends the value it is i
       t.notMatch(text, /^\s*updown/m)
     }
   }
+})
+
+t.test('a tunnel is up while its keys are renewed, and not when they are gone', async t => {
+  const raw = (ike: string, child: string) =>
+    `list-sa event {sandbox {uniqueid=1 version=2 state=${ike} remote-host=192.0.2.2 established=7 `
+    + `local-vips=[10.96.0.10] child-sas {net0-1 {name=net0 state=${child} remote-ts=[10.95.0.0/16]}}}}\n`
+  const reply = 'list-sas reply {}\n'
+  for (const [ike, child] of [
+    ['ESTABLISHED', 'INSTALLED'],
+    ['ESTABLISHED', 'REKEYING'],
+    ['REKEYING', 'INSTALLED'],
+  ] as const)
+    t.match(
+      associationIn(raw(ike, child) + reply),
+      { gateway: '192.0.2.2', addresses: exactly('10.96.0.10'), networks: exactly('10.95.0.0/16'), age: 7 },
+      `${ike} ${child}`,
+    )
+  const old = 'list-sa event {sandbox {uniqueid=1 version=2 state=REKEYED established=9000 child-sas {}}}\n'
+  t.match(associationIn(old + raw('ESTABLISHED', 'INSTALLED') + reply), { age: 7 }, 'the new one carries the children')
+  for (const text of [reply, old + reply, raw('CONNECTING', 'INSTALLED'), raw('ESTABLISHED', 'DELETING')])
+    t.equal(associationIn(text), undefined, text)
 })

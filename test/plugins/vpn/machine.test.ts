@@ -11,6 +11,7 @@ import { Links } from '../../../plugins/vpn/links/links.js'
 import { LinkFolders } from '../../../plugins/vpn/links/standing-file.js'
 import { vpnSettingsOf } from '../../../plugins/vpn/settings/settings.js'
 import { missingFor, type TunnelMachine } from '../../../plugins/vpn/system/machine.js'
+import { refuse } from '../../../sdk/index.js'
 import { exactly } from '../../support/lists.js'
 import { KEYS, wireguardText } from './configurations.js'
 
@@ -74,6 +75,62 @@ t.test('a machine without a program dials nothing and writes nothing, and the li
   t.match(await links.views.list(), exactly({ id: 'office', state: 'unavailable', detail: /the program wg/ }))
   t.notOk(existsSync(join(folder, 'links')))
   await t.rejects(links.connect('office', undefined), { reason: 'missing-program', message: /wg/ }, 'not 409')
+})
+
+t.test('a tunnel that is dialled anew while its client is asked stays', async t => {
+  const folders = new LinkFolders(t.testdir())
+  const up = { interface: 'lo', provider: 'ipsec', pid: 1 } as const
+  const dropped: unknown[] = []
+  const ipsec = {
+    isOver: async () => {
+      await folders.write('office', { ...up, since: 2 })
+      return true
+    },
+    drop: async (standing: unknown) => void dropped.push(standing),
+    health: async () => ({}),
+  }
+  const host = {
+    serves: async () => true,
+    call: async () => ({ capabilities: [] }),
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    signal: new AbortController().signal,
+  } as never
+  const clients = { ipsec } as never
+  const links = new Links({ host, entries: new VpnEntries(host), folders, machine: machine([]), clients })
+  await folders.write('office', { ...up, since: 1 })
+  await links.watch()
+  t.same(dropped, [])
+  t.match(await folders.standing('office'), { since: 2 })
+})
+
+t.test('a gateway that repeats what it was given does not bring it into an answer or the record', async t => {
+  const said: unknown[] = []
+  const fortinet = {
+    dial: async () => refuse('dependency', 'the gateway says: hunter22 and 271828 are wrong'),
+    drop: async () => {},
+  }
+  const host = {
+    serves: async () => true,
+    call: async (call: string, input: unknown) => {
+      said.push([call, input])
+      return { capabilities: [] }
+    },
+    log: { info: () => {}, warn: () => {}, error: () => {} },
+    signal: new AbortController().signal,
+  } as never
+  const folders = new LinkFolders(t.testdir())
+  const clients = { fortinet } as never
+  const links = new Links({ host, entries: new VpnEntries(host), folders, machine: machine([]), clients })
+  const config = { provider: 'fortinet', server: 'vpn.example.org', username: 'ada' }
+  const settings = vpnSettingsOf({ id: 'echoes', config, secrets: { password: 'hunter22' } })
+  const steps = await links.dial('echoes', settings, { otp: '271828' })
+  const message = 'the gateway says: *** and *** are wrong'
+  const all = async () => {
+    for await (const step of steps) said.push(step)
+  }
+  await t.rejects(all(), { message })
+  t.match(JSON.stringify(said), /"vpn\.failed".*\*\*\* and \*\*\* are wrong/)
+  t.notMatch(JSON.stringify(said), /hunter22|271828/)
 })
 
 t.test('the log of a dial keeps its last lines, without secrets', async t => {

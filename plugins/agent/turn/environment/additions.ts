@@ -1,7 +1,7 @@
 import type { WallGrants } from '../../../../sdk/host.js'
 import type { Host } from '../../../../sdk/index.js'
+import type { Trust } from '../../../../sdk/node/wall/spec.js'
 import type { TurnVariables } from '../../../capabilities/contract.js'
-import type { DiskFolders } from '../../../disks/contract.js'
 import type { TurnPersona } from '../../../personas/contract.js'
 
 /** What the programs of a turn get of the connections and the extensions. */
@@ -10,22 +10,18 @@ export interface TurnAdditions extends TurnVariables {
   readonly path: readonly string[]
   /** Folders with skills, commands, agents, hooks and tool servers for agent programs, as these see them. */
   readonly agentFolders: readonly string[]
-  /** The folders of network disks. */
-  readonly disks: DiskFolders
 }
 
 /** Reads what connections and extensions add to a turn, as far as its persona allows them. */
 export const additionsOf =
   (host: Pick<Host, 'call' | 'serves'>) =>
   async (conversationId: string, persona: TurnPersona | undefined): Promise<TurnAdditions> => {
-    const [connected, extended, disks] = await Promise.all([
+    const [connected, extended] = await Promise.all([
       ofConnections(host, conversationId, persona),
       ofExtensions(host, persona),
-      ofDisks(host, persona),
     ])
     return {
       ...connected,
-      disks,
       variables: { ...extended.variables, ...connected.variables },
       files: [...(connected.files ?? []), ...extended.files],
       path: extended.path,
@@ -47,13 +43,22 @@ const ofExtensions = async (host: Pick<Host, 'call' | 'serves'>, persona: TurnPe
     ? host.call('extensions.forTurn', { ...(persona && { extensions: persona.powers.extensions }) })
     : { variables: {}, files: [], path: [], agents: [] }
 
-const ofDisks = async (host: Pick<Host, 'call' | 'serves'>, persona: TurnPersona | undefined): Promise<DiskFolders> =>
-  (await host.serves('disks.forTurn'))
-    ? host.call('disks.forTurn', { ...(persona && { capabilities: persona.capabilities }) })
-    : { read: [], write: [] }
+/** Whose network disks they are. */
+interface DisksOf {
+  readonly persona: TurnPersona | undefined
+  /** The turn is limited to folders, or an outside source woke it: it has those of its persona alone. */
+  readonly limited: boolean
+  readonly trust: () => Trust
+}
 
-/** The deployment's grants with the folders of network disks, which lie outside of the workspace. */
-export const withDisks = (grants: WallGrants | undefined, { read, write }: DiskFolders): WallGrants => ({
-  read: [...(grants?.read ?? []), ...read],
-  write: [...(grants?.write ?? []), ...write],
-})
+/**
+ * The network disks that a program of a turn sees when it starts. Work that does not land by itself only reads them: it
+ * shares nothing that it writes with work that does.
+ */
+export const disksFor =
+  (host: Pick<Host, 'call' | 'serves'>, { persona, limited, trust }: DisksOf) =>
+  async (): Promise<WallGrants> => {
+    if ((limited && !persona) || !(await host.serves('disks.forTurn'))) return { read: [], write: [] }
+    const { read, write } = await host.call('disks.forTurn', { ...(persona && { capabilities: persona.capabilities }) })
+    return trust() === 'lands' ? { read, write } : { read: [...read, ...write], write: [] }
+  }

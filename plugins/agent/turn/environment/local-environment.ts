@@ -26,7 +26,7 @@ import { assertMasking } from '../../queue/message-checks.js'
 import type { References } from '../../secrets/references.js'
 import type { AdapterRun } from '../adapter-run.js'
 import { firstLineOf } from '../../first-line.js'
-import { withDisks } from './additions.js'
+import { disksFor } from './additions.js'
 import { approvalTools } from './approvals.js'
 import { ConnectOffers } from './connecting.js'
 import {
@@ -174,7 +174,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         },
         path: added.path,
         shown: [...(wall.shown ?? []), ...(added.files ?? []), ...briefing.shown],
-        grants: withDisks(wall.grants, added.disks),
+        disks: disksFor(this.#deps.host, {
+          ...{ persona, limited: areas !== undefined || input.outsideWake !== undefined },
+          trust: () => trustOf(turn, conversations.find(id)),
+        }),
         ...(documents !== undefined && { writable: [join(workspace, documents)] }),
       },
       ...(documents !== undefined && { documents }),

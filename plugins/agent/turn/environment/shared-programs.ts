@@ -63,7 +63,7 @@ export class SharedPrograms {
     { program, args, env, needs = [], home = BUNDLED }: TreeProgram,
   ): Promise<SharedProgram | undefined> {
     const { conversationId } = turn
-    const { workspace, data, grants, hide, path, copy, shown = [] } = wall
+    const { workspace, data, grants, disks, hide, path, copy, shown = [] } = wall
     const seen = await ownPlaceOf(wall, conversationId)
     if (seen === undefined || copy === undefined || wall.sealed || wall.writable) return undefined
     // Its process could write in the trees of others, whose work may land by itself.
@@ -80,6 +80,7 @@ export class SharedPrograms {
       readOnly: folders,
       shown: shown.filter(({ to }) => !contains(workspace, to)),
       ...(grants && { grants }),
+      ...(disks && { disks }),
       ...(hide && { hide }),
       ...(path && { path }),
     }
