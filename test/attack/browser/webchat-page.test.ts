@@ -207,6 +207,7 @@ t.test('a lost answer, a reload, a closed thread or a hasty key costs a visitor 
     await closed
     await words.fill('Hello again')
     await words.press('Enter')
+    await page.locator('.log p.visitor').getByText('Hello again').waitFor()
     await page.locator('.log p:last-child').getByText('We ship.').waitFor()
     t.equal(await runs(), 1)
   })
