@@ -7,14 +7,22 @@ import { extensionTool, toolsOfExtensions } from './extension-tool.js'
 import { outboxFiles, outboxPage, publishedPath } from './outbox.js'
 import { webhook } from './webhook.js'
 
-/** What carries out each kind of item in this sandbox now; the tools of extensions are asked for once. */
-export const executorsNow = (host: Pick<Host, 'call' | 'serves' | 'place'>, copies: MediaCopies): FindExecutor => {
+/**
+ * What carries out each kind of item in this sandbox now; the tools of extensions are asked for once. `asks`: outside
+ * systems may be asked whether they can, for something that is carried out now.
+ */
+export const executorsNow = (
+  host: Pick<Host, 'call' | 'serves' | 'place'>,
+  copies: MediaCopies,
+  asks = false,
+): FindExecutor => {
   let tools: ReturnType<typeof toolsOfExtensions> | undefined
   return async item => {
     if (item.action && publishedPath(item.action) !== undefined) return outboxFiles(host, copies, item)
     if (item.kind === 'action')
       return (
-        (await connectionAction(host, item)) ?? extensionTool(host, item, await (tools ??= toolsOfExtensions(host)))
+        (await connectionAction(host, item, asks))
+        ?? extensionTool(host, item, await (tools ??= toolsOfExtensions(host)))
       )
     const { platform } = item.post!
     if (platform === 'webhook') return webhook(host, copies, item)
