@@ -8,16 +8,23 @@ type Value = string | number | boolean | undefined
 const TOKEN =
   /\s*(?:(==|!=|&&|\|\||[!()[\],])|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([A-Za-z_][\w.:/-]*)|(-?\d+(?:\.\d+)?))/y
 
-/** Whether a condition of a manifest holds; one that cannot be read does not. A bare key holds where it has a value. */
-export const conditionHolds = (text: string | undefined, keys: ConditionKeys): boolean => {
-  if (text === undefined) return true
+/** The parts of a condition of a manifest; undefined: it has something that is none. */
+export const conditionTokens = (text: string): string[] | undefined => {
   const tokens: string[] = []
   const pattern = new RegExp(TOKEN.source, 'y')
   while (pattern.lastIndex < text.trimEnd().length) {
     const found = pattern.exec(text)
-    if (!found) return false
+    if (!found) return undefined
     tokens.push(found[0].trim())
   }
+  return tokens
+}
+
+/** Whether a condition of a manifest holds; one that cannot be read does not. A bare key holds where it has a value. */
+export const conditionHolds = (text: string | undefined, keys: ConditionKeys): boolean => {
+  if (text === undefined) return true
+  const tokens = conditionTokens(text)
+  if (!tokens) return false
   let at = 0
   let wrong = false
   const take = (token: string): boolean => {
@@ -37,7 +44,8 @@ export const conditionHolds = (text: string | undefined, keys: ConditionKeys): b
     if (/^["']/.test(token)) return token.slice(1, -1).replace(/\\(.)/g, '$1')
     if (/^-?\d/.test(token)) return Number(token)
     if (token === 'true' || token === 'false') return token === 'true'
-    return named ? keys[token] : token
+    if (!named) return token
+    return Object.hasOwn(keys, token) ? keys[token] : undefined
   }
   const compared = (): boolean => {
     const left = value(true)

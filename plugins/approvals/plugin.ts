@@ -29,7 +29,7 @@ export const activate = async (host: Host): Promise<void> => {
   const copies = new MediaCopies(host.place.folder)
   const queue = new ApprovalQueue({
     host,
-    find: item => executorsNow(host, copies)(item),
+    find: item => executorsNow(host, copies, true)(item),
     copies,
     say: message => host.call('agent.start', { ...message, unattended: true }),
     published: item => void publish(item).catch(failed('publishing an approval')),

@@ -25,6 +25,8 @@ export interface CapabilityRecord {
   kind: string
   /** The card of the catalogue that it was made from; left out: that of its kind. */
   card?: string
+  /** That card is one of an extension. */
+  brought?: boolean
   label: string
   config: { [field: string]: string | number | boolean }
   /** The names of its secret fields that hold a value. */
@@ -161,8 +163,11 @@ export interface CapabilityGiven {
 
 /** What capabilities are for other groups. */
 export interface CapabilityServices {
-  /** Lists everything that is connected, without asking any of it. */
-  'capabilities.records'(input: { kind?: string }): { capabilities: CapabilityRecord[] }
+  /**
+   * Lists everything that is connected, without asking any of it; with `waiting` also what was saved here once and
+   * waits for a maintainer now, such as while the extension of its card is off.
+   */
+  'capabilities.records'(input: { kind?: string; waiting?: boolean }): { capabilities: CapabilityRecord[] }
   /**
    * Gives a connection of this kind with the values of its secrets, for the group that serves the kind. 404: there is
    * none; 422: no maintainer saved it as it is, or a value is missing; 503: the store of secrets is locked.

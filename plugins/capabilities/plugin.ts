@@ -124,7 +124,7 @@ export const activate = async (host: Host): Promise<void> => {
       await cards.refresh()
       return catalogFor(caller, await capabilities.entries.all(), cards, await kinds.all())
     },
-    'capabilities.records': async ({ kind }) => ({ capabilities: await capabilities.records(kind) }),
+    'capabilities.records': async asked => ({ capabilities: await capabilities.records(asked) }),
     'capabilities.entry': ({ id, kind }) => capabilities.opened(id, kind),
     'capabilities.put': given => capabilities.put(given),
     'capabilities.drop': ({ id }) => capabilities.drop(id),

@@ -115,7 +115,8 @@ export interface SkillsCalls {
    * List every skill by name: own ones, then built-in, those of personas, extensions and plugins, and loose folders.
    *
    * It is read from the disk: a turn would get exactly the enabled ones. A folder without a readable `SKILL.md` is no
-   * skill. People limited to areas see no loose folder that they do not reach.
+   * skill. People limited to areas see no loose folder that they do not reach, and only maintainers see those of
+   * connections.
    */
   'GET /skills'(): SkillSummary[]
 

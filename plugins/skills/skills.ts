@@ -1,5 +1,6 @@
 import { leads, refuse, type Context, type Host } from '../../sdk/index.js'
 import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
+import { knowsConnections } from '../../sdk/node/access/knows-connections.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { segmentsOf } from '../../sdk/node/files/paths.js'
 import { record } from '../../sdk/node/record/record.js'
@@ -49,7 +50,7 @@ export class Skills {
       this.#loaded.packs.all(),
       this.#kits(context),
       this.#brought({}),
-      this.#ofConnections({}),
+      knowsConnections(context.caller) ? this.#ofConnections({}) : [],
       accessViewFor(this.#host, context.caller),
     ])
     const isOn = (name: string): boolean => loaded.has(name)

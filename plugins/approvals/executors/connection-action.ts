@@ -13,11 +13,12 @@ const UNSENT = new Set(['not-found', 'conflict', 'forbidden', 'invalid', 'unproc
 export const connectionAction = async (
   host: ConnectionHost,
   item: StoredApproval,
+  asks: boolean,
 ): Promise<Executor | Missing | undefined> => {
   const { key, args, capability: named } = item.action!
   if (!(await host.serves('capabilities.checkAction')))
     return named === undefined ? undefined : { problem: 'this sandbox has no connections' }
-  const asked = { key, args, ...(named !== undefined && { capability: named }) }
+  const asked = { key, args, asks, ...(named !== undefined && { capability: named }) }
   const { capability, tool, problem } = await host.call('capabilities.checkAction', asked)
   if (problem !== undefined) return { problem }
   if (capability === undefined) return undefined

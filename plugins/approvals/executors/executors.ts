@@ -7,13 +7,20 @@ import { extensionTool, toolsOfExtensions } from './extension-tool.js'
 import { outboxFiles, outboxPage, publishedPath } from './outbox.js'
 import { webhook } from './webhook.js'
 
-/** What carries out each kind of item in this sandbox now; the tools of extensions are asked for once. */
-export const executorsNow = (host: Pick<Host, 'call' | 'serves' | 'place'>, copies: MediaCopies): FindExecutor => {
+/**
+ * What carries out each kind of item in this sandbox now; the tools of extensions are asked for once. `asks`: outside
+ * systems may be asked whether they can, for something that is carried out now.
+ */
+export const executorsNow = (
+  host: Pick<Host, 'call' | 'serves' | 'place'>,
+  copies: MediaCopies,
+  asks = false,
+): FindExecutor => {
   let tools: ReturnType<typeof toolsOfExtensions> | undefined
   return async item => {
     if (item.action && publishedPath(item.action) !== undefined) return outboxFiles(host, copies, item)
     if (item.kind === 'action') {
-      const connected = await connectionAction(host, item)
+      const connected = await connectionAction(host, item, asks)
       if (connected && (!('problem' in connected) || item.action!.capability !== undefined)) return connected
       // A connection may be called like the publisher of an extension.
       const extended = extensionTool(host, item, await (tools ??= toolsOfExtensions(host)))

@@ -11,7 +11,7 @@ export const actionCalls = (entries: () => Pick<Entries, 'all' | 'open'>): Handl
     return problem ? refuse('dependency', `${found.id}: ${problem.detail}`) : entry
   }
   return {
-    'capabilities.checkAction': async action => {
+    'capabilities.checkAction': async ({ asks = false, ...action }) => {
       const found = meant(await entries().all(), action)
       if (!found) return {}
       if (typeof found === 'string') return { problem: found }
@@ -19,7 +19,7 @@ export const actionCalls = (entries: () => Pick<Entries, 'all' | 'open'>): Handl
       if (!handler?.actions) return { capability, problem: `connections of kind ${kind} carry no actions out` }
       const { entry, problem } = await entries().open(found)
       if (problem) return { capability, problem: `${capability}: ${problem.detail}` }
-      return { capability, ...(await handler.actions.check(entry, action)) }
+      return { capability, ...(await handler.actions.check(entry, action, asks)) }
     },
     'capabilities.carryOut': async ({ idempotencyKey, ...action }, { signal }) => {
       const found = meant(await entries().all(), action)

@@ -30,8 +30,8 @@ export interface ActionEnd {
 
 /** What connections do after a person's yes. */
 export interface ActionCalls {
-  /** Says which connection would carry an action out, without asking the outside system. */
-  'capabilities.checkAction'(input: ConnectionAction): ActionCarrier
+  /** Says which connection would carry an action out; with `asks` the outside system may be asked, never for a list. */
+  'capabilities.checkAction'(input: ConnectionAction & { asks?: boolean }): ActionCarrier
   /** Carries an action out once. What it throws was not sent. */
   'capabilities.carryOut'(input: ApprovedAction): ActionEnd
 }

@@ -3,7 +3,13 @@ import { mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 import { refuse, type Host } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
-import { MOST_BYTES, MOST_FILES, placeCode, readCodeFolder } from '../../../sdk/node/transport/code-folder.js'
+import {
+  folderOfCheckout,
+  MOST_BYTES,
+  MOST_FILES,
+  placeCode,
+  readCodeFolder,
+} from '../../../sdk/node/transport/code-folder.js'
 import { isFull } from '../../../sdk/node/files/disk.js'
 import { readJson, writeAtomic } from '../../../sdk/node/files/files.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
@@ -42,7 +48,7 @@ export class PluginCheckouts {
     this.#root = join(host.place.folder, 'plugins')
   }
 
-  /** Fetches the commit of a connection and puts it beside the one in force, which stays. */
+  /** Fetches the commit of a connection and puts it beside the one in force, which stays, as does what is whole. */
   async fetch({ id, config, secrets }: OpenEntry, signal: AbortSignal): Promise<PluginContents> {
     const staging = join(this.#root, STAGING)
     await mkdir(staging, { recursive: true, mode: 0o700 })
@@ -51,16 +57,17 @@ export class PluginCheckouts {
     try {
       const source = { url: text(config, 'url'), ref: text(config, 'ref'), token: secrets.token }
       await checkOutCommit({ call, serves, place, signal }, root, source, LIMITS)
-      const dir = join(root, text(config, 'path'))
+      const dir = await folderOfCheckout(root, text(config, 'path'))
       const folder = await readCodeFolder(dir, { hashed: false })
       if (folder.wrong !== undefined) refuse('unprocessable', folder.wrong)
-      const contents = await takeContents(dir, folder)
+      const contents = await takeContents(dir)
       if (broughtSentences(contents).length === 0)
         refuse(
           'unprocessable',
           `there is no plugin in ${text(config, 'path') || 'this commit'}: expected skills/, agents/, commands/, `
             + `hooks/ or .mcp.json${contents.problems.length > 0 ? `; ${contents.problems[0]}` : ''}`,
         )
+      if (await this.isWhole(id, config)) return contents
       await mkdir(join(this.#root, id), { recursive: true, mode: 0o700 })
       await writeAtomic(this.#about(id, config), JSON.stringify(contents))
       await placeCode(dir, this.#dir(id, config))
@@ -92,7 +99,7 @@ export class PluginCheckouts {
     const contents = await this.contents(id, config)
     if (!contents) return false
     const folder = await readCodeFolder(this.#dir(id, config), { hashed: false })
-    return folder.wrong === undefined && folder.files.size === contents.files
+    return folder.wrong === undefined && folder.files.size === contents.files && folder.bytes === contents.bytes
   }
 
   async folder(id: string, config: ShownConfig): Promise<PluginFolder> {

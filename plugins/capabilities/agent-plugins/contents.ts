@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { posix, join } from 'node:path'
-import type { CodeFolder } from '../../../sdk/node/transport/code-folder.js'
-import { plainText } from '../../../sdk/node/files/real-folders.js'
+import { entryExists, plainText } from '../../../sdk/node/files/real-folders.js'
+import { readCodeFolder } from '../../../sdk/node/transport/code-folder.js'
 
 /** A tool server that a plugin lists: a program, or an address. */
 export interface PluginServer {
@@ -60,18 +60,17 @@ const objectIn = async (root: string, path: string): Promise<Json | string | und
  * Reads what a plugin brings and takes its list of tool servers out of its folder: the sandbox starts these, so that
  * their calls are asked for and recorded as those of every tool server, and no agent program starts them a second time.
  */
-export const takeContents = async (root: string, folder: CodeFolder): Promise<PluginContents> => {
-  const paths = [...folder.files.keys()]
-  const named = (pattern: RegExp) => paths.flatMap(path => pattern.exec(path)?.[1] ?? []).sort()
+export const takeContents = async (root: string): Promise<PluginContents> => {
   const { servers, problems } = await takeServers(root)
-  const left = paths.filter(path => path !== LIST)
+  const { files, bytes } = await readCodeFolder(root, { hashed: false })
+  const paths = [...files.keys()]
+  const named = (pattern: RegExp) => paths.flatMap(path => pattern.exec(path)?.[1] ?? []).sort()
   return {
     skills: named(/^skills\/([^/]+)\/SKILL\.md$/),
     agents: named(/^agents\/(?:.*\/)?([^/]+)\.md$/),
     commands: named(/^commands\/(?:.*\/)?([^/]+)\.md$/),
-    hooks: paths.some(path => path.startsWith('hooks/')) || isObject((await aboutOf(root))?.hooks),
-    ...{ servers, problems },
-    ...{ files: left.length, bytes: left.reduce((sum, path) => sum + folder.files.get(path)!.size, 0) },
+    hooks: paths.some(path => path.startsWith('hooks/')) || (await aboutOf(root))?.hooks !== undefined,
+    ...{ servers, problems, files: files.size, bytes },
   }
 }
 
@@ -86,6 +85,8 @@ const takeServers = async (root: string): Promise<{ servers: PluginServer[]; pro
   const given = about?.mcpServers
   const listed = typeof given === 'string' ? posix.normalize(given) : undefined
   const lists = [LIST, ...(listed === undefined || listed.startsWith('..') || listed === LIST ? [] : [listed])]
+  if (given !== undefined && !isObject(given) && (listed === undefined || listed.startsWith('..')))
+    problems.push(`mcpServers of ${ABOUT} is not used: expected an object, or the path of a file in the plugin`)
   const found: [string, unknown][] = isObject(given) ? Object.entries(given) : []
   for (const path of lists) {
     const list = await objectIn(root, path)
@@ -93,7 +94,10 @@ const takeServers = async (root: string): Promise<{ servers: PluginServer[]; pro
     else if (list) found.push(...Object.entries(isObject(list.mcpServers) ? list.mcpServers : list))
   }
   await rm(join(root, LIST), { force: true })
-  if (about && given !== undefined) {
+  if (!about && (await entryExists(join(root, ABOUT)))) {
+    problems.push(`${ABOUT} is not used: expected a JSON object in a plain file of at most ${MOST_TEXT} bytes`)
+    await rm(join(root, ABOUT))
+  } else if (about && given !== undefined) {
     const { mcpServers: _, ...rest } = about
     await writeFile(join(root, ABOUT), `${JSON.stringify(rest, undefined, 2)}\n`)
   }

@@ -17,7 +17,7 @@ const text = (config: ShownConfig, field: string): string => String(config[field
 
 export interface AgentPluginsDeps {
   readonly entries: () => Pick<Entries, 'all' | 'isAccepted' | 'find'>
-  readonly sessions: Pick<ServerSessions, 'endAll' | 'busy'>
+  readonly sessions: Pick<ServerSessions, 'endAll' | 'busy' | 'crashes'>
   readonly servers: Pick<McpKind, 'forget' | 'rename'>
 }
 
@@ -43,10 +43,6 @@ export class AgentPlugins implements KindHandler {
 
   mainSecret(): string {
     return 'token'
-  }
-
-  destination(config: ShownConfig): string {
-    return JSON.stringify([text(config, 'url')])
   }
 
   label(config: ShownConfig): string | undefined {
@@ -89,6 +85,7 @@ export class AgentPlugins implements KindHandler {
   }
 
   async probe({ id, config }: OpenEntry, _signal: AbortSignal, thorough: boolean) {
+    if (thorough) for (const server of await this.#serverIds(id)) this.#deps.sessions.crashes.clear(server)
     const isThere = thorough
       ? await this.#checkouts.isWhole(id, config)
       : (await this.#checkouts.contents(id, config)) !== undefined

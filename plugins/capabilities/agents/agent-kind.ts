@@ -56,7 +56,6 @@ export const agentKind = (place: Pick<Place, 'workspace' | 'data' | 'hidden' | '
     applyMs: Infinity,
     secretFields: () => ['env'],
     mainSecret: () => 'env',
-    destination: config => JSON.stringify([text(config, 'command'), text(config, 'loginCommand')]),
     label: config => text(config, 'name') || undefined,
     check: async entry => {
       if (entry.config.loginCommand !== undefined) commandWords('loginCommand', text(entry.config, 'loginCommand'))

@@ -29,7 +29,7 @@ export const cardedKind = (
     kind: kind.kind,
     ...(kind.largestSecret !== undefined && { largestSecret: kind.largestSecret }),
     ...(kind.applyMs !== undefined && { applyMs: kind.applyMs }),
-    // Of a card that nobody offers now, a field may be any secret.
+    // Of a card that nobody offers now, what is stored is known by its marker.
     secretFields: config =>
       config[NAMED] === undefined
         ? kind.secretFields(config)
@@ -38,8 +38,6 @@ export const cardedKind = (
       config[NAMED] === undefined
         ? kind.mainSecret(config)
         : cardOf(config)?.fields.find(({ secret, totp }) => secret && !totp)?.key,
-    destination: config =>
-      config[NAMED] === undefined ? kind.destination(config) : JSON.stringify(Object.entries(config).sort()),
     label: config => (config[NAMED] === undefined ? kind.label(config) : cardOf(config)?.name),
     card: config => (config[NAMED] === undefined ? kind.card?.(config) : String(config[NAMED])),
     seedField: config => cardOf(config)?.fields.find(({ totp }) => totp)?.key,
@@ -69,7 +67,7 @@ export const cardedKind = (
     busy: id => kind.busy?.(id) ?? false,
     ...(kind.actions && {
       actions: {
-        check: (entry, action) => kind.actions!.check(whole(entry), action),
+        check: (entry, action, asks) => kind.actions!.check(whole(entry), action, asks),
         carryOut: (entry, action, attempt) => kind.actions!.carryOut(whole(entry), action, attempt),
       },
     }),

@@ -19,8 +19,6 @@ export interface CliCard extends ConnectionCard {
   readonly variables: { readonly [name: string]: string }
   /** The same of an extension's card, each with a template over the fields. */
   readonly templates?: { readonly [name: string]: string }
-  /** Where its secrets go: the field that names the server, and what it is when that is left out. */
-  readonly server?: readonly [field: string, fallback: string]
 }
 
 const TOKEN: CardField = { key: 'token', label: 'Access token', secret: true }
@@ -43,7 +41,6 @@ export const CLI_CARDS: readonly CliCard[] = [
     fields: [{ ...TOKEN, placeholder: 'github_pat_…' }, server('host', 'Host', 'github.com')],
     program: 'gh',
     variables: { GITHUB_TOKEN: 'token', GITHUB_HOST: 'host' },
-    server: ['host', 'github.com'],
   },
   {
     id: 'gitlab',
@@ -54,7 +51,6 @@ export const CLI_CARDS: readonly CliCard[] = [
     fields: [{ ...TOKEN, placeholder: 'glpat-…' }, server('host', 'Host', 'gitlab.com')],
     program: 'glab',
     variables: { GITLAB_TOKEN: 'token', GITLAB_HOST: 'host' },
-    server: ['host', 'gitlab.com'],
   },
   {
     id: 'forgejo',
@@ -64,7 +60,6 @@ export const CLI_CARDS: readonly CliCard[] = [
     description: 'A Forgejo server, such as Codeberg, with a token.',
     fields: [server('url', 'Address', 'https://codeberg.org', false), TOKEN],
     variables: { FORGEJO_TOKEN: 'token', FORGEJO_URL: 'url' },
-    server: ['url', ''],
   },
   {
     id: 'gitea',
@@ -75,7 +70,6 @@ export const CLI_CARDS: readonly CliCard[] = [
     fields: [server('url', 'Address', 'https://gitea.example.org', false), TOKEN],
     program: 'tea',
     variables: { GITEA_TOKEN: 'token', GITEA_URL: 'url' },
-    server: ['url', ''],
   },
   {
     id: 'token',
@@ -92,7 +86,6 @@ export const CLI_CARDS: readonly CliCard[] = [
       },
     ],
     variables: {},
-    server: ['url', ''],
   },
   {
     id: 'otp',
@@ -105,7 +98,6 @@ export const CLI_CARDS: readonly CliCard[] = [
       { key: SEED, label: 'Seed', placeholder: 'base32, or otpauth://totp/…', secret: true },
     ],
     variables: {},
-    server: ['account', ''],
   },
 ]
 

@@ -1,13 +1,10 @@
 import type { Caller } from '../../../sdk/index.js'
+import { knowsConnections } from '../../../sdk/node/access/knows-connections.js'
 import type { KnownKinds } from '../kinds/kinds.js'
 import type { RecordedEntry } from '../records/entries.js'
 import { CATEGORIES } from './cards.js'
 import type { BroughtCard, OfferedCards } from './offered-cards.js'
 import type { CardCategory, Catalog } from './contract.js'
-
-/** Whether a caller may know what is connected: a maintainer, or another group by itself. */
-const mayKnow = ({ role, kind }: Pick<Caller, 'role' | 'kind'>): boolean =>
-  kind === 'plugin' || (kind === 'session' && (role === 'maintainer' || role === 'owner'))
 
 /** Every card, with what is connected of it for those who may know. */
 export const catalogFor = (
@@ -18,7 +15,7 @@ export const catalogFor = (
 ): Catalog => ({
   cards: [...offered.all, ...others.cards].map(({ id, name, kind, category, description, fields, ...more }) => {
     const { hint, extension, art, logo, icon, guide }: Partial<BroughtCard> = more
-    const instances = mayKnow(caller)
+    const instances = knowsConnections(caller)
       ? entries.filter(entry => (entry.handler?.card?.(entry.config) ?? entry.kind) === id).map(entry => entry.id)
       : []
     return {

@@ -2,7 +2,6 @@ import { refuse } from '../../../sdk/index.js'
 import { isMeaningfulVariable } from '../../../sdk/node/programs/meaningful-variables.js'
 import { ownProgram } from '../../../sdk/node/programs/run.js'
 import { webAddress } from '../../../sdk/node/network/outbound.js'
-import type { ShownConfig } from '../records/contract.js'
 import { activeStatus, failingStatus, type KindHandler, type OpenEntry } from '../records/kinds.js'
 import { isSeed, SEED, SEED_EXPECTED } from '../otp/seed.js'
 import type { CliCard } from './cards.js'
@@ -82,12 +81,6 @@ export const cliKind = (cards: Pick<OfferedCards, 'cli' | 'mark'>): KindHandler 
       return card ? fieldsOf(card, true) : ['token', 'password', 'secret', SEED]
     },
     mainSecret: config => cliCard(config.provider)?.fields.find(({ secret }) => secret)?.key ?? 'token',
-    destination: (config: ShownConfig) => {
-      const card = cliCard(config.provider)
-      if (card?.templates) return JSON.stringify(Object.entries(config).sort())
-      const [field, fallback] = card?.server ?? ['url', '']
-      return JSON.stringify([config.provider, config[field] ?? fallback, config.name])
-    },
     label: config => {
       const card = cliCard(config.provider)
       const own = String(config[card?.id === 'token' ? 'name' : 'account'] ?? '')

@@ -15,7 +15,7 @@ export interface BroughtCard extends ConnectionCard {
 }
 
 /** The fields of a tool server that its card may ask for besides those of its templates. */
-const SERVER_FIELDS = ['allowTools', 'denyTools', 'approve', 'timeoutMs', 'auth', 'clientId', 'scopes', 'cwd']
+const SERVER_FIELDS = ['allowTools', 'denyTools', 'timeoutMs', 'auth', 'clientId', 'scopes', 'cwd']
 /** The kinds whose card a connection names with this field, because their own fields name none. */
 const NAMED_BY: { readonly [kind: string]: string } = {
   cli: 'provider',
@@ -86,7 +86,9 @@ export class OfferedCards {
 }
 
 const broughtCard = ({ extension, card, skill }: OfferedCard): BroughtCard => {
-  const { id, kind, fields, catalog } = card
+  const { id, kind, catalog } = card
+  // A seed is a secret, whatever the card says.
+  const fields = card.fields.map(field => (field.totp ? { ...field, secret: true } : field))
   const { name, description, category, hint, art, logo, icon, guide } = catalog
   return {
     ...{ id, kind, name, description, category, extension, offered: card, fields },
@@ -120,7 +122,7 @@ export const fieldValues = (
 /** A template over the values of fields: `${field}`, and `${field:uri}` as part of an address. */
 export const filledTemplate = (template: string, values: { readonly [field: string]: string }): string =>
   template.replace(/\$\{([a-zA-Z][a-zA-Z0-9]*)(:uri)?\}/g, (_, field: string, uri?: string) => {
-    const value = values[field] ?? ''
+    const value = (Object.hasOwn(values, field) ? values[field] : undefined) ?? ''
     return uri === undefined ? value : encodeURIComponent(value)
   })
 
@@ -160,9 +162,14 @@ export const unfolded = (entry: OpenEntry, { kind, fields, offered }: BroughtCar
   const filled = Object.entries({ url, command, args }).flatMap(([key, template]) =>
     template === undefined ? [] : [[key, filledTemplate(template, values)] as const],
   )
+  // Which calls ask a person is said by a person, never by the card.
+  const { approve } = entry.config
   return {
     ...entry,
-    config: { transport, ...only(SERVER_FIELDS), ...Object.fromEntries(filled) },
+    config: {
+      ...{ transport, ...only(SERVER_FIELDS), ...Object.fromEntries(filled) },
+      ...(approve !== undefined && { approve }),
+    },
     // A secret in a template is masked in what is said of the server.
     secrets: { ...entry.secrets, ...only(['token', 'headers', 'env', 'clientSecret']) },
   }

@@ -84,8 +84,6 @@ const handlerOf = (host: KindsHost, given: StoredKind): KindHandler => {
     ...(applyMs !== undefined && { applyMs }),
     secretFields: () => secret,
     mainSecret: () => mainSecret,
-    // Each field may decide where the secrets go, which is for the group of the kind to know.
-    destination: config => JSON.stringify(Object.entries(config).sort(([one], [other]) => (one < other ? -1 : 1))),
     label: () => undefined,
     card: () => card.id ?? kind,
     check: async entry => {

@@ -335,7 +335,7 @@ export class Capabilities {
       await this.#host.store.delete(UNFINISHED + id)
       this.#statuses.forget(id)
       this.#connectedNow(id, kind)
-      return recordOf(await this.entries.get(id))
+      return this.#recordOf(await this.entries.get(id))
     })
   }
 
@@ -347,11 +347,22 @@ export class Capabilities {
     return { ok: true }
   }
 
-  /** The connections in force: what came with the code counts as switched off. */
-  async records(kind?: string): Promise<CapabilityRecord[]> {
+  /** The connections in force: what came with the code counts as switched off; with `waiting` all saved ones. */
+  async records({ kind, waiting = false }: { kind?: string; waiting?: boolean }): Promise<CapabilityRecord[]> {
     const all = (await this.entries.all()).filter(entry => kind === undefined || entry.kind === kind)
-    const accepted = await Promise.all(all.map(entry => this.entries.isAccepted(entry)))
-    return all.filter((_, at) => accepted[at]).map(recordOf)
+    const counts = await Promise.all(
+      all.map(entry => (waiting ? this.entries.wasSaved(entry) : this.entries.isAccepted(entry))),
+    )
+    return all.filter((_, at) => counts[at]).map(entry => this.#recordOf(entry))
+  }
+
+  #recordOf({ id, kind, label, config, secrets, handler }: RecordedEntry): CapabilityRecord {
+    const card = handler?.card?.(config)
+    return {
+      ...{ id, kind, label, config: { ...config }, secrets: [...secrets] },
+      ...(card !== undefined && { card }),
+      ...(this.#cards.isBrought(kind, config) && { brought: true }),
+    }
   }
 
   /** Finishes, or takes back, what the end of the daemon cut off. */
@@ -363,6 +374,7 @@ export class Capabilities {
       try {
         const handler = (await this.#kinds.of([left.kind])).handlers.get(left.kind)
         if (left.to !== undefined && entries.has(id)) await this.#carry(left.to, id, handler)
+        if (left.to !== undefined && !entries.has(id)) await this.entries.repoint(id, left.to)
         if (left.to !== undefined) await this.entries.disallow(entries.has(id) ? left.to : id)
         else if (!entries.has(id)) await this.#clean(id, handler)
         await this.#host.store.delete(key)
@@ -413,9 +425,4 @@ const assertMayChange = (kind: string | undefined, { kind: who, role }: Context[
 const unserved = (kind: string, { handlers, forwards }: KnownKinds): string => {
   const there = [...handlers.keys(), ...forwards.keys()].sort()
   return `kind: expected one that can be connected here (${there.join(', ')}), found ${kind}`
-}
-
-const recordOf = ({ id, kind, label, config, secrets, handler }: RecordedEntry): CapabilityRecord => {
-  const card = handler?.card?.(config)
-  return { id, kind, ...(card !== undefined && { card }), label, config: { ...config }, secrets: [...secrets] }
 }

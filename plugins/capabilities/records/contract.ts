@@ -287,7 +287,8 @@ export interface RecordCalls {
    * - 403: kind `extension` by anyone but the owner
    * - 404: no such card
    * - 409: this id is being connected or changed, has another kind, or is a reserved word; or for kind `extension` the
-   *   digest is not that of its powers: the message lists them, and the digest that allows them
+   *   digest is not that of its powers: the message lists them, and the digest that allows them; or it is installed,
+   *   and its entry is gone from the file of connections
    * - 413: a plugin or extension has more than 200 MiB or 20,000 files, or the disk is full
    * - 422: a kind that cannot be connected here, `__vaulted__` where nothing is stored, or a commit with no plugin or
    *   extension in it, or with a link that leaves its folder

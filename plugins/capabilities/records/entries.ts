@@ -107,15 +107,16 @@ export class Entries {
     const { id, config, secrets: names, plain, handler } = recorded
     if (handler?.unfold && !handler.unfold({ id, config, secrets: {} }))
       return { entry: { id, config, secrets: {} }, problem: withoutCard() }
-    if (!(await this.isAccepted(recorded)))
-      return {
-        entry: { id, config, secrets: {} },
-        problem: failingStatus(
-          `its entry in ${FILE} came with the code or was changed by hand: `
-            + `save it with ${savedWith(recorded)} to use it`,
-          'unauthorized',
-        ),
-      }
+    const mark = handler?.mark?.(config)
+    const unaccepted = {
+      entry: { id, config, secrets: {} },
+      problem: failingStatus(
+        `its entry in ${FILE} came with the code or was changed by hand: `
+          + `save it with ${savedWith(recorded)} to use it`,
+        'unauthorized',
+      ),
+    }
+    if (!(await this.#isSaved(recorded, mark))) return unaccepted
     if (plain.length > 0)
       return {
         entry: { id, config, secrets: {} },
@@ -136,6 +137,8 @@ export class Entries {
         }
       secrets[field] = value
     }
+    // The card may have changed while its secrets were read.
+    if (handler?.mark?.(config) !== mark) return unaccepted
     const entry = { id, config, secrets }
     return { entry: handler?.unfold?.(entry) ?? entry }
   }
@@ -169,11 +172,21 @@ export class Entries {
     if (saved !== undefined) await this.#deps.store.set(SAVED + to, saved)
   }
 
+  /** Whether it was ever saved through a call, as it is or otherwise. */
+  async wasSaved({ id }: Pick<RecordedEntry, 'id'>): Promise<boolean> {
+    return (await this.#deps.store.get<string>(SAVED + id)) !== undefined
+  }
+
   /** Whether it is as it was saved through a call; otherwise it may have come with the code. */
   async isAccepted(entry: Pick<RecordedEntry, 'id' | 'kind' | 'config' | 'handler'>): Promise<boolean> {
-    const { id, kind, config, handler } = entry
-    const saved = await this.#deps.store.get<string>(SAVED + id)
-    return saved === fingerprint(kind, config, handler?.mark?.(config))
+    return this.#isSaved(entry, entry.handler?.mark?.(entry.config))
+  }
+
+  async #isSaved(
+    { id, kind, config }: Pick<RecordedEntry, 'id' | 'kind' | 'config'>,
+    mark: string | undefined,
+  ): Promise<boolean> {
+    return (await this.#deps.store.get<string>(SAVED + id)) === fingerprint(kind, config, mark)
   }
 
   /**

@@ -13,8 +13,8 @@ export interface OpenEntry {
 
 /** Carries out actions that a person approved. */
 export interface KindActions {
-  /** Says what would carry an action out, or why nothing does; it never throws. */
-  check(entry: OpenEntry, action: ConnectionAction): Promise<Pick<ActionCarrier, 'tool' | 'problem'>>
+  /** Says what would carry an action out, or why nothing does; it never throws. `asks`: it may ask the other side. */
+  check(entry: OpenEntry, action: ConnectionAction, asks: boolean): Promise<Pick<ActionCarrier, 'tool' | 'problem'>>
   /** Does it once. What it throws was not sent. */
   carryOut(
     entry: OpenEntry,
@@ -34,8 +34,6 @@ export interface KindHandler {
   secretFields(config: ShownConfig): readonly string[]
   /** The field that a new secret replaces when none is named. */
   mainSecret(config: ShownConfig): string | undefined
-  /** Where its secrets are sent, as a text that changes with every field that decides it. */
-  destination(config: ShownConfig): string
   label(config: ShownConfig): string | undefined
   card?(config: ShownConfig): string | undefined
   /** Changes with what the card of an extension makes of the fields: a maintainer saves it again then. */

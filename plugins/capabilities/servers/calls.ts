@@ -10,6 +10,7 @@ import type { ServerCalls } from './contract.js'
 import { pausedSentence } from './crashes.js'
 import { Elicitations } from './elicitations.js'
 import { McpKind, refuseTools } from './mcp-kind.js'
+import { isPluginServer } from './plugin-server.js'
 import { ServerSessions } from './sessions.js'
 import { mcpTools } from './tool-list.js'
 import { callTool } from './tool-call.js'
@@ -49,7 +50,7 @@ export const servers = (host: Host, connections: RecordedConnections): Servers =
     tokens: connections.tokens,
     crashed: (id, detail, paused) => {
       // A plugin is what its checkout is, whatever a server of it does.
-      if (!id.includes('.'))
+      if (!isPluginServer(id))
         connections.changed(id, failingStatus(paused ? `${pausedSentence(id)} (${detail})` : detail, 'crashed'))
       told('capability.failed', { id, kind: 'mcp' }, detail)
     },

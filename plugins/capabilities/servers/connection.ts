@@ -11,6 +11,7 @@ import { toolServerIn, signsIn, type HttpServer, type StdioServer } from './conf
 import type { McpInfo } from './contract.js'
 import { floodOf, forgiving } from './forgiving.js'
 import { serverCommand } from './place.js'
+import { isPluginServer } from './plugin-server.js'
 import { StdioTransport } from './stdio-transport.js'
 import { serverTools, type ServerTool } from './tool-list.js'
 
@@ -193,7 +194,9 @@ const overHttp = async (
   library: Library,
 ): Promise<ServerConnection> => {
   const { host, entry, signal } = deps
-  const reach = async () => ({ near: true, listeners: (await host.call('kernel.listeners')).listeners })
+  // The address of a plugin's server came with its code.
+  const near = !isPluginServer(entry.id)
+  const reach = async () => ({ near, listeners: (await host.call('kernel.listeners')).listeners })
   await wayTo(server.url, await reach(), signal).catch(error => {
     if (error instanceof Refusal) throw new ServerFailure('unreachable', error.message, error)
     throw new ServerFailure('unreachable', `${server.url.host} has no address (${(error as Error).message})`, error)

@@ -30,4 +30,4 @@ export class Crashes {
 /** The refusal of calls to a server that crashed too often. */
 export const pausedSentence = (id: string): string =>
   `the server ${id} ended by itself ${MOST} times in ${WINDOW_MS / 60_000} minutes and is not started again: see why `
-  + `with GET /capabilities/${id}/status, which starts it anew, or change its config`
+  + `with GET /capabilities/${id.split('.', 1)[0]}/status, which starts it anew, or change its config`

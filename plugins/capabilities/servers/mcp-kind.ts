@@ -44,8 +44,8 @@ export class McpKind implements KindHandler {
     this.#host = host
     this.#sessions = sessions
     this.#turns = turns
-    const meet = async (entry: OpenEntry) => this.met.get(entry.id) ?? this.meet(entry, host.signal)
-    this.actions = serverActions({ host, tokens, meet })
+    const known = (id: string) => this.met.get(id)
+    this.actions = serverActions({ host, tokens, known, meet: entry => this.meet(entry, host.signal) })
   }
 
   secretFields(): readonly string[] {
@@ -54,10 +54,6 @@ export class McpKind implements KindHandler {
 
   mainSecret({ transport }: ShownConfig): string {
     return transport === 'stdio' ? 'env' : 'token'
-  }
-
-  destination({ transport, url, command, args, cwd }: ShownConfig): string {
-    return JSON.stringify([transport ?? 'http', url, command, args, cwd])
   }
 
   label(): undefined {

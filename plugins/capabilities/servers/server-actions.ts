@@ -14,15 +14,23 @@ const MOST_RESULT = 4000
 export interface ServerActionDeps {
   readonly host: Pick<Host, 'place' | 'call' | 'serves' | 'signal'>
   readonly tokens: ServerConnectionDeps['tokens']
-  /** A server as it was met last, or is now. */
-  readonly meet: (entry: OpenEntry) => Promise<{ readonly tools: readonly ServerTool[] }>
+  /** A server as it was met last. */
+  readonly known: (id: string) => WithTools | undefined
+  /** A server as it is now. */
+  readonly meet: (entry: OpenEntry) => Promise<WithTools>
+}
+
+interface WithTools {
+  readonly tools: readonly ServerTool[]
 }
 
 /** The offered tools of a server as actions: the key is `<connection>.<tool>`. */
-export const serverActions = ({ host, tokens, meet }: ServerActionDeps): KindActions => {
-  const toolFor = async (entry: OpenEntry, key: string): Promise<{ name: string } | { problem: string }> => {
-    const { id, config } = entry
-    const { tools } = await meet(entry)
+export const serverActions = ({ host, tokens, known, meet }: ServerActionDeps): KindActions => {
+  const toolFor = (
+    { id, config }: OpenEntry,
+    key: string,
+    { tools }: WithTools,
+  ): { name: string } | { problem: string } => {
     const named = mcpTools(id, config, tools, new Set()).filter(({ name }) => connectionActionKey(id, name) === key)
     const [found, other] = named
     if (!found) return { problem: `${id} has no tool ${key.slice(key.indexOf('.') + 1)}` }
@@ -51,16 +59,18 @@ export const serverActions = ({ host, tokens, meet }: ServerActionDeps): KindAct
     })
   }
   return {
-    check: async (entry, { key }) => {
+    check: async (entry, { key }, asks) => {
       try {
-        const found = await toolFor(entry, key)
+        const met = known(entry.id) ?? (asks ? await meet(entry) : undefined)
+        if (!met) return {}
+        const found = toolFor(entry, key, met)
         return 'problem' in found ? found : { tool: agentNameOf(entry.id, found.name) }
       } catch (error) {
         return { problem: Refusal.from(error).message }
       }
     },
     carryOut: async (entry, { key, args }, { idempotencyKey, signal }) => {
-      const found = await toolFor(entry, key)
+      const found = toolFor(entry, key, known(entry.id) ?? (await meet(entry)))
       if ('problem' in found) return { outcome: 'failed', error: found.problem }
       return called(entry, found.name, { args, idempotencyKey, signal })
     },

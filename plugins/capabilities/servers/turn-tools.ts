@@ -4,6 +4,7 @@ import type { ConnectedTool, ConnectedTools, ToolsAsked } from '../contract.js'
 import type { Entries, OpenedEntry } from '../records/entries.js'
 import type { OpenEntry } from '../records/kinds.js'
 import type { ServerConnection } from './connection.js'
+import { isPluginServer } from './plugin-server.js'
 import { agentNameOf, toolDigestOf, mcpTools, type ServerTool } from './tool-list.js'
 import type { ServerSessions } from './sessions.js'
 
@@ -155,7 +156,8 @@ export class TurnTools {
         offers: shown
           .filter(({ offered }) => offered)
           .map(({ offered: _, withheld: __, ...tool }) => {
-            const action = tool.readOnly ? {} : { action: connectionActionKey(id, tool.name) }
+            // A plugin carries no actions out later.
+            const action = tool.readOnly || isPluginServer(id) ? {} : { action: connectionActionKey(id, tool.name) }
             return { entry, tool: { server: id, ...tool, ...action } }
           }),
       }

@@ -37,7 +37,8 @@ const text = (config: ShownConfig, field: string): string | undefined =>
 export class Sites {
   readonly #host: SitesHost
   readonly #deps: SitesDeps
-  readonly #cancelled = new Set<string>()
+  /** Windows that are closed by a call: their end says nothing more. */
+  readonly #settled = new Set<string>()
 
   constructor(host: SitesHost, deps: SitesDeps) {
     this.#host = host
@@ -71,7 +72,9 @@ export class Sites {
     const name = loginName(profile)
     const running = await this.#running(profile)
     if (running === name) return { kind: 'browser', session: name }
-    if (running !== undefined) refuse('conflict', `a turn uses the browser of ${id}: wait until it is done`)
+    if (running !== undefined)
+      refuse('conflict', `a turn uses the browser of ${id}: close it first (DELETE /system/browsers/${running})`)
+    this.#settled.delete(name)
     await this.#host.call('browsers.open', { name, label: `Sign in: ${found.label}`.slice(0, 80), profile, url })
     return { kind: 'browser', session: name }
   }
@@ -83,8 +86,8 @@ export class Sites {
     if (!kept || loginName(kept.profile) !== handshake)
       return refuse('not-found', `no sign-in of ${id} has the handshake ${JSON.stringify(handshake.slice(0, 60))}`)
     if ((await this.#running(kept.profile)) === handshake) {
-      if (cancel) this.#cancelled.add(handshake)
-      else await this.#signedIn(id)
+      if (!cancel) await this.#signedIn(id)
+      this.#settled.add(handshake)
       await this.#host.call('browsers.end', { name: handshake })
     }
     return this.#deps.status(id)
@@ -92,7 +95,7 @@ export class Sites {
 
   /** A browser was closed: where a person signed in in it, that is over. */
   async ended(name: string): Promise<void> {
-    if (!name.startsWith(LOGIN) || this.#cancelled.delete(name) || this.#host.signal.aborted) return
+    if (!name.startsWith(LOGIN) || this.#settled.delete(name) || this.#host.signal.aborted) return
     const all = await this.#host.store.all<KeptSite>(KEPT)
     const found = all.find(([, { profile }]) => loginName(profile) === name)
     if (!found) return
@@ -172,6 +175,8 @@ export class Sites {
     return {
       forget: async id => {
         const kept = await this.#host.store.get<KeptSite>(KEPT + id)
+        if (kept && (await this.#running(kept.profile)) === loginName(kept.profile))
+          this.#settled.add(loginName(kept.profile))
         if (kept && (await this.#host.serves('browsers.forget')))
           await this.#host.call('browsers.forget', { profile: kept.profile })
         await this.#host.store.delete(KEPT + id)
@@ -200,7 +205,6 @@ export class Sites {
           ? ['password', SEED]
           : (cardOf(config)?.fields.flatMap(({ key, secret, totp }) => (secret || totp ? [key] : [])) ?? ['password']),
       mainSecret: config => cardOf(config)?.fields.find(({ secret, totp }) => secret && !totp)?.key ?? 'password',
-      destination: config => JSON.stringify([config.platform, config.url]),
       label: config => text(config, 'username') ?? cardOf(config)?.name ?? hostOf(text(config, 'url')),
       card: config => text(config, 'platform'),
       seedField: config => cardOf(config)?.fields.find(({ totp }) => totp)?.key,
@@ -240,7 +244,6 @@ export class Sites {
       kind: 'identity',
       secretFields: () => ['password', SEED],
       mainSecret: () => 'password',
-      destination: config => JSON.stringify([config.email, config.loginUrl]),
       label: config => text(config, 'email'),
       check: async entry => {
         const { config, secrets } = entry

@@ -21,7 +21,6 @@ export const sshKind = (host: Pick<Host, 'place' | 'call'>, doors: SshDoors): Ki
     kind: 'ssh',
     secretFields: () => Object.values(SECRET_FIELDS),
     mainSecret: config => SECRET_FIELDS[loginOf({ config })],
-    destination: config => JSON.stringify(sshServerOf({ config })),
     label: () => undefined,
     check: checkServer,
     apply: async (entry, report, signal) => {

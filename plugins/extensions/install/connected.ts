@@ -59,11 +59,16 @@ const sourceOf = ({ config, secrets }: KindEntry): InstallSource & { token?: str
 /** Serves the connections of kind `extension`. */
 export const connectedExtensions = ({ install, updates }: ConnectedDeps): Handlers<ConnectedExtensionCalls> => {
   const { all, staging } = install
+  const { host } = all
   const of = async (link: string): Promise<KeptExtension | undefined> => {
     await all.load()
     return all.kept.all().find(({ installed, removing }) => installed?.link === link && !removing)
   }
   const updating = (id: string) => updates().isRunning(id)
+  const isRecorded = async (link: string): Promise<boolean> => {
+    const { capabilities } = await host.call('capabilities.records', { kind: EXTENSION_KIND.kind, waiting: true })
+    return capabilities.some(({ id }) => id === link)
+  }
 
   async function* applied(given: KindEntry, context: Context): AsyncGenerator<KindStep> {
     const { digest, ...source } = sourceOf(given)
@@ -127,7 +132,7 @@ export const connectedExtensions = ({ install, updates }: ConnectedDeps): Handle
   }
 
   return {
-    'extensions.kindCheck': async ({ config, secrets }) => {
+    'extensions.kindCheck': async ({ id, config, secrets }) => {
       if (!/^[0-9a-f]{40}$/.test(text(config, 'ref') ?? ''))
         refuse(
           'invalid',
@@ -135,6 +140,14 @@ export const connectedExtensions = ({ install, updates }: ConnectedDeps): Handle
         )
       if (secrets.token !== undefined && !/^https:/i.test(text(config, 'url') ?? ''))
         refuse('invalid', 'config.token: expected only with an https address')
+      // Taking back what fails would remove what was there before.
+      const kept = await of(id)
+      if (kept && !(await isRecorded(id)))
+        refuse(
+          'conflict',
+          `${kept.id} is installed under the name ${id}, whose entry is gone from the file of connections: `
+            + `put the entry back, or remove the extension first (POST /extensions/${kept.id}/remove)`,
+        )
       return { ok: true }
     },
     'extensions.kindApply': (given, context) => applied(given, context),

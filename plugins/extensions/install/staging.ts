@@ -7,6 +7,7 @@ import { checkOutCommit } from '../../../sdk/node/transport/fetched-commit.js'
 import { nameOfSource, powersIn } from '../listing/catalog.js'
 import {
   assertRepositoryPath,
+  folderOfCheckout,
   MOST_BYTES,
   MOST_FILES,
   placeCode,
@@ -58,7 +59,7 @@ export class CodeStaging {
     const root = await mkdtemp(join(this.#root, 'code-'))
     try {
       await checkOutCommit(this.#host, root, { url, ref, secret, token: token ?? (await this.#tokenOf(link)) }, LIMITS)
-      const dir = join(root, path)
+      const dir = await folderOfCheckout(root, path)
       const folder = await readCodeFolder(dir, { hashed: false })
       if (folder.wrong !== undefined) refuse('unprocessable', folder.wrong)
       const parsed = await readExtension(dir, nameOfSource(url, path))

@@ -1,22 +1,10 @@
-const TOKEN =
-  /\s*(?:(==|!=|&&|\|\||[!()[\],])|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([A-Za-z_][\w.:/-]*)|(-?\d+(?:\.\d+)?))/y
-
-const tokensOf = (text: string): string[] | undefined => {
-  const tokens: string[] = []
-  const pattern = new RegExp(TOKEN.source, 'y')
-  while (pattern.lastIndex < text.trimEnd().length) {
-    const found = pattern.exec(text)
-    if (!found) return undefined
-    tokens.push(found[0].trim())
-  }
-  return tokens
-}
+import { conditionTokens } from '../../../sdk/conditions.js'
 
 const isOperand = (token: string | undefined): boolean => token !== undefined && /^[\w"'-]/.test(token)
 
 /** Whether a condition of a manifest can be read: keys and values with `==`, `!=`, `in [..]`, `&&`, `||`, `!`, `()`. */
 export const isCondition = (text: string): boolean => {
-  const tokens = tokensOf(text)
+  const tokens = conditionTokens(text)
   if (!tokens || tokens.length === 0) return false
   let at = 0
   const take = (token: string): boolean => tokens[at] === token && ++at > 0

@@ -10,7 +10,9 @@ export const wrongFragment = async (root: string, path: string): Promise<string 
   let goesOn = false
   for (const line of text.split('\n')) {
     const bare = line.trim()
-    const bad = !goesOn && bare !== '' && !bare.startsWith('#') && !/^(RUN|ENV)\s/i.test(bare)
+    // A comment neither goes on nor ends what does.
+    if (bare.startsWith('#')) continue
+    const bad = !goesOn && bare !== '' && !/^(RUN|ENV)\s/i.test(bare)
     if (bad) return `${path} has the line ${JSON.stringify(bare.slice(0, 60))}: expected RUN and ENV lines alone`
     goesOn = bare.endsWith('\\')
   }

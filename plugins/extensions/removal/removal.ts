@@ -52,14 +52,22 @@ export const removalPlan = async (
 /** The connections that are nothing without it: the one that installed it, and those made from its cards. */
 const connectionsOf = async (all: LoadedExtensions, { id, manifest }: LoadedExtension) => {
   if (!(await all.host.serves('capabilities.records'))) return []
-  const cards = new Set((manifest.contributes?.capabilities ?? []).map(card => card.id as string))
+  const cards = (manifest.contributes?.capabilities ?? []).filter(card => offering(all, card.id) === id)
   const link = all.kept.get(id)?.installed?.link
-  const { capabilities } = await all.host.call('capabilities.records', {})
-  return capabilities.flatMap(({ id: name, kind, card = kind, secrets }) =>
-    name === link || cards.has(card)
+  const { capabilities } = await all.host.call('capabilities.records', { waiting: true })
+  return capabilities.flatMap(({ id: name, kind, card = kind, brought = false, secrets }) =>
+    (name === link && kind === 'extension') || (brought && cards.some(own => own.id === card && own.kind === kind))
       ? [{ id: name, kind, entry: card, secrets: [...secrets], effect: 'removed' as const }]
       : [],
   )
+}
+
+/** The extension whose card of an id is the one that connections are made from. */
+const offering = (all: LoadedExtensions, card: string): string | undefined => {
+  const having = [...all.catalog.loaded.values()].filter(({ manifest }) =>
+    manifest.contributes?.capabilities?.some(({ id }) => id === card),
+  )
+  return (having.find(({ id }) => all.runnable(id)) ?? having[0])?.id
 }
 
 /** The automations that start by messages of a provider. */

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto'
-import { join } from 'node:path'
-import { plainText } from '../../../sdk/node/files/real-folders.js'
+import { textBelow } from '../../../sdk/node/files/real-folders.js'
 import { isMeaningfulVariable } from '../../../sdk/node/programs/meaningful-variables.js'
 import { splitWords } from '../../../sdk/node/programs/split-words.js'
 
@@ -20,13 +19,16 @@ export interface ImageLines {
   readonly problems: readonly string[]
 }
 
-/** Joins lines that end with a backslash. */
+/** Joins lines that end with a backslash, without the comments between them. */
 const wholeLines = (text: string): string[] =>
   text
-    .replace(/\\[ \t]*\r?\n/g, ' ')
     .split(/\r?\n/)
+    .filter(line => !line.trimStart().startsWith('#'))
+    .join('\n')
+    .replace(/\\[ \t]*\n/g, ' ')
+    .split('\n')
     .map(line => line.trim())
-    .filter(line => line !== '' && !line.startsWith('#'))
+    .filter(line => line !== '')
 
 /** The variables of an `ENV` line: `NAME=value …`, or `NAME value`. */
 const pairsOf = (rest: string): [name: string, value: string][] | undefined => {
@@ -68,6 +70,6 @@ export const imageLines = (text: string, from: string): ImageLines => {
 
 /** The lines of a file of an extension; undefined: it cannot be read. */
 export const readImageLines = async (dir: string, path: string): Promise<ImageLines | undefined> => {
-  const text = await plainText(join(dir, path), MOST)
+  const text = await textBelow(dir, path, MOST)
   return text === undefined ? undefined : imageLines(text, path)
 }

@@ -6,7 +6,7 @@ import { wallKind } from '../../../sdk/node/wall/wall.js'
 import { AGENT_HOOKS, type LoadedExtension } from '../listing/catalog.js'
 import type { LoadedExtensions } from '../listing/loaded-extensions.js'
 import { hasBelow } from '../../../sdk/node/transport/code-folder.js'
-import { plainText } from '../../../sdk/node/files/real-folders.js'
+import { textBelow } from '../../../sdk/node/files/real-folders.js'
 import type { AgentFolder } from '../../capabilities/contract.js'
 import { readImageLines } from './image-lines.js'
 import type { ExtensionTurnCalls, TurnExtensions } from './contract.js'
@@ -33,7 +33,7 @@ const agentFolderOf = async (found: LoadedExtension): Promise<AgentFolder[]> => 
 
 /** The text of a skill: a file, or the one of that name in a folder. */
 const skillText = async (dir: string, path: string): Promise<string | undefined> =>
-  (await plainText(posix.join(dir, path), MOST_SKILL)) ?? plainText(posix.join(dir, path, 'SKILL.md'), MOST_SKILL)
+  (await textBelow(dir, path, MOST_SKILL)) ?? textBelow(dir, `${path}/SKILL.md`, MOST_SKILL)
 
 /** The settings of an extension that the shell of agents gets, by the name of the variable. */
 const variablesOf = async (

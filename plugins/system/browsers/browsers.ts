@@ -77,8 +77,9 @@ export class Browsers {
     const live = [...this.#entries.values()].filter(({ finishedAt }) => finishedAt === undefined)
     if (live.length >= MOST_RUNNING) refuse('too-many', `${live.length} browsers are running: close one first`)
     const fresh = profile === NO_SIGN_INS
-    if (!fresh && live.some(({ about }) => about.server === profile))
-      refuse('conflict', `a browser with the sign-ins of ${profile} is running: use it, or close it first`)
+    const other = fresh ? undefined : live.find(({ about }) => about.server === profile)
+    if (other)
+      refuse('conflict', `the browser ${other.about.name} uses the sign-ins of ${profile}: use it, or close it first`)
     const folder = fresh ? this.#folder('fresh', randomBytes(8).toString('hex')) : this.#folder('profiles', profile)
     const starting = this.#start({
       deps: this.#deps,

@@ -70,6 +70,13 @@ export const plainText = async (path: string, most: number): Promise<string | un
   }
 }
 
+/** The text of such a file by its path below a folder; undefined also where a link is on the way. */
+export const textBelow = (root: string, path: string, most: number): Promise<string | undefined> => {
+  const names = path.split('/')
+  const text = (at: string) => plainText(join(at, names.at(-1)!), most)
+  return inRealFolder(root, names.slice(0, -1), {}, text).catch(() => undefined)
+}
+
 /** The names of the folders in an open folder, sorted; links are none. */
 export const foldersIn = async (at: string): Promise<string[]> =>
   (await readdir(at, { withFileTypes: true }))

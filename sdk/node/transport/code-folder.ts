@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { lstat, mkdir, readdir, readlink, rename, rm } from 'node:fs/promises'
+import { lstat, mkdir, readdir, readlink, realpath, rename, rm } from 'node:fs/promises'
 import { posix, join } from 'node:path'
 import { refuse } from '../../refusal.js'
 import { flushFolders, flushTree } from '../files/files.js'
@@ -73,9 +73,15 @@ const marked = async (
   return { stamp, size, hash: content ? createHash('sha256').update(content).digest('hex') : '' }
 }
 
-/** Whether a link in a folder leads out of it, by its text. */
-export const leavesFolder = (path: string, target: string): boolean =>
-  target === '' || target.startsWith('/') || posix.join(posix.dirname(path), target).startsWith('..')
+/** Whether a link in a folder leads out of it, or may: a name before `..` can be another link. */
+export const leavesFolder = (path: string, target: string): boolean => {
+  const names = target.split('/').filter(name => name !== '' && name !== '.')
+  const down = names.findIndex(name => name !== '..')
+  const turnsBack = down >= 0 && names.includes('..', down)
+  return (
+    target === '' || target.startsWith('/') || turnsBack || posix.join(posix.dirname(path), target).startsWith('..')
+  )
+}
 
 /** The hash of all files of a folder. */
 export const folderHash = ({ files }: Pick<CodeFolder, 'files'>): string => {
@@ -99,11 +105,24 @@ export const assertRepositoryPath = (path: string, field: string): void => {
     refuse('invalid', `${field}: expected a folder of the repository, found ${JSON.stringify(path.slice(0, 100))}`)
 }
 
+/**
+ * A folder of a repository in its checkout.
+ *
+ * @throws A `Refusal` where a link is on the way to it, which may lead anywhere.
+ */
+export const folderOfCheckout = async (root: string, path: string): Promise<string> => {
+  const folder = join(root, path)
+  const real = await realpath(folder).catch(() => undefined)
+  if (real !== undefined && real !== join(await realpath(root), path))
+    refuse('unprocessable', `${path} is a link, or behind one: expected a folder of the repository itself`)
+  return folder
+}
+
 /** Moves a whole folder to its final path in one step; what an interrupted removal left there is removed. */
 export const placeCode = async (folder: string, to: string): Promise<void> => {
   await mkdir(join(to, '..'), { recursive: true, mode: 0o700 })
-  await rm(to, { recursive: true, force: true })
   await flushTree(folder)
+  await rm(to, { recursive: true, force: true })
   await rename(folder, to)
   await flushFolders(to)
 }

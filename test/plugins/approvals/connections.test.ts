@@ -124,4 +124,21 @@ t.test('connections carry out what a person approved', async t => {
     t.match((await itemIn(client, denied.id, 'failed')).attempts, exactly({ error: /the settings deny it/ }))
     t.equal(board.received.length, 0)
   })
+
+  await t.test('a list of what waits asks no server, and approving does', async t => {
+    await client.call('POST /capabilities/{id}/rename', { id: 'Board', to: 'Desk' })
+    const before = board.state.asked
+    const item = await propose({ key: 'desk.post.message' })
+    const { approvals } = await client.call('GET /approvals', {})
+    t.match(
+      approvals.find(({ id }) => id === item.id),
+      { via: 'executor' },
+    )
+    t.equal(board.state.asked, before)
+    await approve(item)
+    await itemIn(client, item.id, 'done')
+    t.match(board.received.splice(0), exactly({ name: 'Post.Message' }))
+    const wrong = await propose({ key: 'desk.fly' })
+    t.match(await refusalOf(() => approve(wrong)), { status: 424, message: /Desk has no tool fly/ })
+  })
 })

@@ -14,10 +14,11 @@ export interface ToolReceived {
 export const toolServer = async (t: Test, names: readonly string[]) => {
   const received: ToolReceived[] = []
   /** What becomes of a call: `cut` ends the connection without an answer. */
-  const state: { next: 'answer' | 'fail' | 'cut' } = { next: 'answer' }
+  const state: { next: 'answer' | 'fail' | 'cut'; asked: number } = { next: 'answer', asked: 0 }
   const tools = names.map(name => ({ name, description: name, inputSchema: { type: 'object' } }))
   const server = createServer(async (request, response) => {
     if (request.method !== 'POST') return void response.writeHead(405).end()
+    state.asked++
     const { id, method, params } = JSON.parse(Buffer.concat(await request.toArray()).toString('utf8'))
     if (id === undefined) return void response.writeHead(202).end()
     if (method === 'tools/call') {

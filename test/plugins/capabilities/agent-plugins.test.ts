@@ -1,4 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t, { type Test } from 'tap'
 import { wallKind } from '../../../sdk/node/wall/wall.js'
@@ -130,6 +133,8 @@ t.test('what is no plugin at a full commit is refused, by field, and leaves noth
   t.match(await refused({ path: 'none' }), { status: 422 })
   symlinkSync('/etc/passwd', join(origin, 'skills/leaves'))
   t.match(await refused({ ref: committed(origin) }), { status: 422, message: /skills\/leaves is a link that leaves/ })
+  symlinkSync('.', join(origin, 'here'))
+  t.match(await refused({ ref: committed(origin), path: 'here' }), { status: 422, message: /here is a link/ })
   t.same(stored(daemon), ['.staging'])
   t.same(readdirSync(join(daemon.data, 'capabilities/plugins/.staging')), [])
   t.same((await daemon.client.call('GET /capabilities')).capabilities, [])
@@ -143,6 +148,7 @@ t.test('its tool server runs behind the wall, with its folder read-only, and is 
   const { tools, problems } = await inner(daemon, 'mcp.tools', TURN)
   t.same(problems, [])
   t.match(tools, exactly({ server: 'team.own', name: 'where', agentName: 'team_own__where', approve: true }))
+  t.notOk('action' in tools[0]!, 'nothing could carry it out later')
   const answer = (await callTool(daemon, { server: 'team.own', name: 'where', input: {} })).at(-1)
   t.match(answer, { kind: 'result', ok: true })
   const { text } = answer as { text: string }
@@ -153,6 +159,40 @@ t.test('its tool server runs behind the wall, with its folder read-only, and is 
   const bare = await inner(daemon, 'mcp.tools', { ...TURN, run: 'r-2', capabilities: [] })
   t.same(bare.tools, [], 'a persona without it')
   t.notOk(existsSync(mark))
+})
+
+t.test('a server at a private address is not asked: its address came with the code', async t => {
+  const { daemon, origin } = await world(t)
+  let asked = 0
+  const server = createServer((_, response) => {
+    asked++
+    response.end()
+  }).listen(0, '127.0.0.1')
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  write(origin, { '.mcp.json': JSON.stringify({ mcpServers: { near: { url: `http://127.0.0.1:${port}/mcp` } } }) })
+  await add(daemon, plugin(committed(origin)))
+  const { tools, problems } = await inner(daemon, 'mcp.tools', TURN)
+  t.match(problems, exactly(/^team\.near: 127\.0\.0\.1:\d+ is not asked/))
+  t.same(tools, [])
+  t.equal((await refusalOf(() => daemon.client.call('GET /capabilities/{id}/tools', { id: 'team' }))).status, 424)
+  t.equal(asked, 0)
+})
+
+t.test('a server that ended three times is started again once the plugin is asked how it is', { skip }, async t => {
+  const { daemon, origin } = await world(t)
+  const own = { command: process.execPath, args: ['-e', 'process.exit(3)'] }
+  write(origin, { '.mcp.json': JSON.stringify({ mcpServers: { own } }) })
+  await add(daemon, plugin(committed(origin)))
+  let runs = 0
+  const problem = async () =>
+    (await inner(daemon, 'mcp.tools', { conversationId: 'c', run: `r-${++runs}` })).problems.join('\n')
+  const paused = /not started again.*GET \/capabilities\/team\/status/
+  for (const _ of [1, 2, 3]) t.notMatch(await problem(), paused)
+  t.match(await problem(), paused)
+  t.match(await daemon.client.call('GET /capabilities/{id}/status', { id: 'team' }), { state: 'active' })
+  t.notMatch(await problem(), paused)
 })
 
 t.test('an entry that came with the code brings nothing until a maintainer saves it', async t => {
@@ -186,6 +226,21 @@ t.test('a change puts the new commit in force, a name carries it, and removing t
   await daemon.client.call('DELETE /capabilities/{id}', { id: 'ours' })
   t.same(await foldersOf(daemon), [])
   t.same(stored(daemon), ['.staging'])
+})
+
+t.test('what is whole stays when the same commit is saved again, and what is not is fetched anew', async t => {
+  const { daemon, ref } = await world(t)
+  await add(daemon, plugin(ref))
+  const { dir } = (await foldersOf(daemon))[0]!
+  const is = () => statSync(dir).ino
+  const before = is()
+  await add(daemon, plugin(ref))
+  t.equal(is(), before, 'turns that run go on reading it')
+  writeFileSync(join(dir, 'commands/hello.md'), '')
+  t.match(await daemon.client.call('GET /capabilities/{id}/status', { id: 'team' }), { state: 'error' })
+  await add(daemon, plugin(ref))
+  t.match(await daemon.client.call('GET /capabilities/{id}/status', { id: 'team' }), { state: 'active' })
+  t.equal(readFileSync(join(dir, 'commands/hello.md'), 'utf8'), 'Say hello.\n')
 })
 
 /** An agent program that says which plugins its session was opened with, and what is in the first. */

@@ -264,6 +264,7 @@ t.test('an interrupted change is taken back or finished at the next start', asyn
     log: { info: () => {}, warn: () => {}, error: () => {} },
     signal: new AbortController().signal,
     emit: () => {},
+    collect: async () => [],
     serves: async (call: string) => call in vault.fakes,
     call: async (call: 'secrets.drop', input: never) =>
       (vault.fakes[call] as unknown as (input: never) => unknown)(input),
@@ -295,9 +296,10 @@ t.test('an interrupted change is taken back or finished at the next start', asyn
   t.same(await recovered(), [['old/env'], ['old'], []], 'a new id that was not recorded')
   t.ok(existsSync(home('old')))
 
-  write(daemon, { new: entry })
+  write(daemon, { new: entry, box: { kind: 'browser', config: { platform: 'site', identity: 'old' } } })
   store.set('unfinished/old', { kind: 'agent', to: 'new' })
   vault.values.clear()
   vault.values.set('new/env', 'A=1')
-  t.same(await recovered(), [['new/env'], ['new'], []], 'a new id that was recorded')
+  t.same(await recovered(), [['new/env'], ['new', 'box'], []], 'a new id that was recorded')
+  t.match(kept(daemon).box, { config: { identity: 'new' } }, 'and what names it')
 })

@@ -47,6 +47,7 @@ t.test('conditions of manifests', t => {
     ["status in ['idle']", false],
     ['ready == true', true],
     ['none', false],
+    ['constructor || toString', false],
     ['missing || ready', true],
     ['role == viewer && ready || false', false],
     ['role ==', false],

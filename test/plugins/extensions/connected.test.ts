@@ -84,6 +84,20 @@ t.test('another commit is an update, which needs the digest of the powers it has
   })
 })
 
+t.test('where its entry is gone from the file, connecting it again takes nothing of what is there', async t => {
+  const file = join(workspace, '.sandbox/config/capabilities.json')
+  const before = readFileSync(file, 'utf8')
+  writeFileSync(file, '{}')
+  for (const given of [far(first), far(second, await digestOf(second))])
+    t.match(await refusalOf(() => add(given)), {
+      ...{ status: 409, message: /ada\.far is installed under the name far, whose entry is gone.*put the entry back/ },
+    })
+  t.equal((await installed())?.commit, second)
+  writeFileSync(file, before)
+  await add(far(second, await digestOf(second)))
+  t.equal((await installed())?.commit, second)
+})
+
 t.test('it reads as switched off, and as gone, and its name and removal are those of both', async t => {
   await client.call('POST /extensions/{id}/enabled', { id: 'ada.far', enabled: false })
   t.match(await status(), { state: 'inactive', code: 'switched-off' })
@@ -121,7 +135,7 @@ const CARD = {
     },
     { key: 'invoice', label: 'Invoice', when: "plan == 'paid'" },
     { key: 'token', label: 'Token', secret: true },
-    { key: 'seed', label: 'Seed', secret: true, totp: true, optional: true },
+    { key: 'seed', label: 'Seed', totp: true, optional: true },
   ],
 }
 const SERVER_CARD = {
@@ -131,6 +145,8 @@ const SERVER_CARD = {
   mcp: { transport: 'stdio', command: 'node', args: '${file}\nstdio' },
   fields: [{ key: 'file', label: 'File' }],
 }
+/** Not offered: the sandbox has a card of that id. */
+const OWN_ID = { ...CARD, id: 'token' }
 const wiki = (more: object = {}) => ({
   ...{ id: 'team', kind: 'cli' },
   config: { provider: 'wiki', site: 'wiki.example.org', token: 'wiki-token-0815', ...more },
@@ -141,7 +157,7 @@ const write = (card: object) =>
   writeExtension(
     daemon,
     'cards',
-    { publisher: 'ada', name: 'cards', version: '1.0.0', contributes: { capabilities: [card, SERVER_CARD] } },
+    { publisher: 'ada', name: 'cards', version: '1.0.0', contributes: { capabilities: [card, SERVER_CARD, OWN_ID] } },
     { 'wiki.md': '---\nname: wiki\ndescription: Use it to read the wiki.\n---\nAsk kindly.\n' },
   )
 
@@ -209,6 +225,8 @@ t.test('without its extension it reads as inactive, comes back, and is removed w
   t.same(await variables(), {})
   await client.call('POST /extensions/{id}/enabled', { id: 'ada.cards', enabled: true })
   t.match(await client.call('GET /capabilities/{id}/status', { id: 'team' }), { state: 'active' })
+  await add({ id: 'mine', kind: 'cli', config: { provider: 'token', name: 'MINE', token: 'mine-token-0815' } })
+  await client.call('POST /extensions/{id}/enabled', { id: 'ada.cards', enabled: false })
   const { connections } = await client.call('GET /extensions/{id}/removal', { id: 'ada.cards' })
   t.match(
     connections,
@@ -219,6 +237,6 @@ t.test('without its extension it reads as inactive, comes back, and is removed w
   )
   const { connections: removed } = await client.call('POST /extensions/{id}/remove', { id: 'ada.cards' })
   t.same(removed, ['team', 'tools'])
-  t.same((await client.call('GET /capabilities')).capabilities, [])
+  t.match((await client.call('GET /capabilities')).capabilities, exactly({ id: 'mine', card: 'token' }))
   t.notOk((await inner(daemon, 'secrets.names', {} as never)).names.some(name => name.startsWith('team/')))
 })

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { wrongFragment } from '../../../plugins/extensions/manifest/fragment.js'
 import { imageLines } from '../../../plugins/extensions/turns/image-lines.js'
 import { root } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
@@ -54,6 +55,9 @@ t.test('lines for the image: variables are read as an image reads them, and what
   for (const [text, variables, problems] of [
     ['ENV WORD=ahoy TONE="very kind"', { WORD: 'ahoy', TONE: 'very kind' }, []],
     ['# set\nENV WORD old form\n\nenv A=1 \\\n  B=2\n', { WORD: 'old form', A: '1', B: '2' }, []],
+    ['# go on \\\nENV A=1', { A: '1' }, []],
+    ['ENV A=1 \\\n# between\n  B=2', { A: '1', B: '2' }, []],
+    ['ENV http_proxy=http://example.org', {}, [/http_proxy is not set/]],
     ['ENV PATH=/x LD_PRELOAD=./evil.so', {}, [/PATH is not set/, /LD_PRELOAD is not set/]],
     ['ENV HOMES=$HOME/x', {}, [/HOMES is not set: its value refers/]],
     ['ENV =x', {}, [/"ENV =x" is not set/]],
@@ -68,6 +72,18 @@ t.test('lines for the image: variables are read as an image reads them, and what
   process.env.SANDBOX_IMAGE_LINES = `other, ${imageLines(run, 'x').mark}`
   t.teardown(() => delete process.env.SANDBOX_IMAGE_LINES)
   t.same(imageLines(run, 'x').problems, [])
+})
+
+t.test('lines for the image are RUN and ENV alone, also behind comments that seem to go on', async t => {
+  for (const [text, wrong] of [
+    ['RUN one \\\n# between\n  two\nENV A=1\n', undefined],
+    ['# go on \\\nFROM other\n', /has the line "FROM other"/],
+    ['RUN one\nCOPY a b\n', /has the line "COPY a b"/],
+  ] as const) {
+    const found = await wrongFragment(t.testdir({ 'env.txt': text }), 'env.txt')
+    if (wrong) t.match(found, wrong, text)
+    else t.equal(found, undefined, text)
+  }
 })
 
 t.test('turns get the variables of an approved extension, and its record says what is missing', async t => {

@@ -10,6 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import type { ConnectionSkill } from '../../../plugins/capabilities/contract.js'
 import { withList } from '../../../plugins/skills/loaded.js'
 import { composeSkill, parseSkill } from '../../../plugins/skills/skill-text.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
@@ -23,9 +24,10 @@ const people = new People()
 people.add('owner@sandbox.local', 'owner')
 people.add('ann@example.org', 'collaborator', ['docs'])
 people.add('vic@example.org', 'viewer')
+let connected: ConnectionSkill[] = []
 const daemon = await daemonWith(t, ['skills', 'personas', 'settings', 'activity', 'areas'], {
   files: { 'AGENTS.md': AGENTS, 'docs/a.md': 'a' },
-  fakes: people.fakes,
+  fakes: { ...people.fakes, 'capabilities.skills': () => ({ skills: connected }) },
 })
 people.admit(daemon)
 const { client, workspace } = daemon
@@ -47,6 +49,21 @@ t.test('without a credential, with another scope and as a viewer nothing is writ
   t.match(await refusalOf(() => editor.call('GET /skills')), { status: 403 })
   const vic = clientOf(daemon, 'vic@example.org')
   t.match(await refusalOf(() => vic.call('POST /skills', { name: 'a', ...SKILL })), { status: 403 })
+})
+
+t.test('what connections say of themselves is shown to maintainers alone', async t => {
+  const text = '---\nname: inbox\ndescription: The account ada.\n---\nThe user name is ada.\n'
+  connected = [{ id: 'inbox', name: 'inbox', text }]
+  t.teardown(() => (connected = []))
+  const id = 'capability:inbox:inbox'
+  t.match(await listed('inbox'), { id, origin: 'capability', owner: 'inbox', description: 'The account ada.' })
+  t.match(await client.call('GET /skills/read', { id }), { body: 'The user name is ada.\n' })
+  const { client: reader } = await daemon.token('read')
+  for (const as of [reader, clientOf(daemon, 'vic@example.org'), clientOf(daemon, 'ann@example.org')]) {
+    t.equal(await listed('inbox', as), undefined)
+    t.equal((await refusalOf(() => as.call('GET /skills/read', { id }))).status, 404)
+  }
+  t.ok((await turnSkills()).includes('inbox'))
 })
 
 t.test('a skill is loaded, linked and listed, and the same text again changes no byte', async t => {
