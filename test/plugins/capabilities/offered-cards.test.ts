@@ -1,6 +1,7 @@
 import t from 'tap'
 import { filledTemplate, OfferedCards, unfolded } from '../../../plugins/capabilities/cards/offered-cards.js'
 import type { ExtensionCard } from '../../../plugins/extensions/contract.js'
+import { exactly } from '../../support/lists.js'
 
 const cardsOf = async (...cards: object[]): Promise<OfferedCards> => {
   const catalog = { name: 'Wiki', description: 'Pages.', category: 'knowledge' }
@@ -32,7 +33,7 @@ t.test('a seed of one-time codes is a secret, whatever its card says', async t =
     ...{ id: 'wiki', kind: 'cli', env: {}, skill: 'wiki.md' },
     fields: [{ key: 'seed', label: 'Seed', totp: true }],
   })
-  t.match(cards.cli('wiki')?.fields, [{ key: 'seed', secret: true }])
+  t.match(cards.cli('wiki')?.fields, exactly({ key: 'seed', secret: true }))
 })
 
 t.test('a template has the values of its fields and nothing else', async t => {
