@@ -89,7 +89,9 @@ export const cuttingProxy = async (
   const resumed: string[] = []
   let cuts = 1
   const proxy = createHttpServer((request, response) => {
-    const { method, headers } = request
+    // What is about this connection alone is not passed on (RFC 9110, section 7.6.1).
+    const { connection: _connection, ...headers } = request.headers
+    const { method } = request
     const from = headers['last-event-id']
     if (typeof from === 'string') resumed.push(from)
     const onward = ask(to, { method, headers: { ...headers, host: new URL(to).host } }, answer => {
