@@ -68,7 +68,8 @@ export class ChatView {
     this.#panel.append(element('header', {}, heading, close), this.#log, form)
     root.append(element('div', { className: framed ? 'chat framed' : 'chat' }, this.#panel, this.#button))
     this.empty()
-    this.#button.ariaExpanded = 'false'
+    // In a frame it is what is looked at; it does not take the focus.
+    this.#show(framed)
     this.#button.addEventListener('click', () => this.toggle())
     close.addEventListener('click', () => this.toggle(false))
     this.#panel.addEventListener('keydown', event => {
@@ -92,13 +93,17 @@ export class ChatView {
   }
 
   toggle(open = this.#panel.hidden): void {
-    this.#panel.hidden = !open
-    this.#button.ariaExpanded = String(open)
+    this.#show(open)
     this.#button.textContent = this.#look.title
     this.#actions.toggled(open)
     if (!open) return this.#button.focus()
     this.#end()
     ;(this.#name.required && !this.#name.value ? this.#name : this.#words).focus()
+  }
+
+  #show(open: boolean): void {
+    this.#panel.hidden = !open
+    this.#button.ariaExpanded = String(open)
   }
 
   /** While a message is on its way nothing else is sent. */
