@@ -46,7 +46,11 @@ export const browse = tool('Browser', {
         misfit(field, `none with ${action}`, input[field])
     }
     if (action === 'open' && page !== undefined) misfit('page', 'none with open', page)
-    if (url !== undefined) pageAddress(url)
+    if (url === undefined) return
+    // Whoever runs the named host would have the code.
+    if (url.search(CODE) >= 0)
+      misfit('url', 'an address without a one-time code: fill it into a field of the page', url)
+    pageAddress(url)
   },
   describe: ({ action, url, ref, key, text, page, account }) => {
     const about = url ?? ref ?? key ?? (action === 'wait' ? text : page)
@@ -56,7 +60,7 @@ export const browse = tool('Browser', {
   },
   run: async ({ action, url, page, ref, text, key, values, paths, account }, { browser: all, references, ...tree }) => {
     const browser = all.of(account)
-    const filled = async (given: string) => references.text(await withCodes(given, id => all.code(id)), 'code')
+    const filled = (given: string) => references.text(given, 'code')
     const at = page === undefined ? {} : { pageId: page }
     if (action === 'open') return shown(await browser.open(await filled(url!)))
     if (action === 'goto' || isNavigation(action))
@@ -67,7 +71,7 @@ export const browse = tool('Browser', {
         action,
         ...at,
         ...(ref !== undefined && { ref }),
-        ...(text !== undefined && { text: await filled(text) }),
+        ...(text !== undefined && { text: await filled(await withCodes(text, id => all.code(id))) }),
         ...(key !== undefined && { key }),
         ...(values && { values }),
         ...(files && { files }),

@@ -149,6 +149,15 @@ t.test('a field of another type, a missing field and a value other than an objec
   t.end()
 })
 
+t.test('a one-time code goes into a field of a page, not into an address', t => {
+  for (const action of ['open', 'goto'])
+    t.throws(() => tools['Browser']!.check({ action, url: 'https://example.org/?c={{code:shop}}' }), {
+      message: /^Browser takes url: expected an address without a one-time code/,
+    })
+  t.ok(tools['Browser']!.check({ action: 'fill', ref: 'e1', text: '{{code:shop}}' }))
+  t.end()
+})
+
 t.test('values beyond a limit are refused with the limit and the value', t => {
   const table: [name: ToolName, change: object, message: RegExp][] = [
     ['Read', { path: '' }, /^Read takes path: expected text, not empty, found empty text$/],
