@@ -23,23 +23,33 @@ const choice = (key: string, label: string, ...values: string[]): CardField => (
   options: values.map(value => ({ value, label: value })),
 })
 
+/** Fields that are asked for with some protocols. */
+const withSome = (protocols: string, ...fields: CardField[]): CardField[] =>
+  fields.map(field => ({ ...field, when: `provider in [${protocols}]` }))
+
 const FIELDS: CardField[] = [
   { ...choice('provider', 'Protocol', 'smb', 'nfs', 'sshfs', 'webdav'), optional: false },
-  { key: 'server', label: 'Server', optional: true, hint: 'Of smb and nfs: its name or address.' },
-  { key: 'share', label: 'Share', optional: true, hint: 'Of smb.' },
-  { key: 'export', label: 'Export', optional: true, placeholder: '/srv/files', hint: 'Of nfs.' },
-  { key: 'host', label: 'Host', optional: true, hint: 'Of sshfs: its name or address.' },
-  { key: 'url', label: 'Address', optional: true, placeholder: 'https://cloud.example.org/dav', hint: 'Of webdav.' },
-  { key: 'port', label: 'Port', optional: true, hint: 'Of smb and sshfs, unless it is the usual one.' },
-  { key: 'path', label: 'Folder', optional: true, hint: 'Of sshfs; of smb a folder of the share.' },
-  { key: 'user', label: 'User', optional: true, hint: 'Of sshfs.' },
-  { key: 'username', label: 'User name', optional: true, hint: 'Of smb and webdav.' },
-  { key: 'domain', label: 'Domain', optional: true, hint: 'Of smb.' },
-  { key: 'password', label: 'Password', secret: true, optional: true },
-  { key: 'privateKey', label: 'Private key', secret: true, optional: true, multiline: true, hint: 'Of sshfs.' },
-  { key: 'hostKey', label: 'Host key', optional: true, hint: 'Of sshfs; left out, the first one is pinned.' },
-  { key: 'trustedCert', label: 'Certificate', optional: true, hint: 'Of webdav, as sha256: and 64 digits.' },
-  { key: 'version', label: 'Version', optional: true, hint: 'Of smb and nfs, unless the newest one.' },
+  ...withSome('smb, nfs', { key: 'server', label: 'Server', hint: 'Its name or address.' }),
+  ...withSome('smb', { key: 'share', label: 'Share' }),
+  ...withSome('nfs', { key: 'export', label: 'Export', placeholder: '/srv/files' }),
+  ...withSome('sshfs', { key: 'host', label: 'Host', hint: 'Its name or address.' }),
+  ...withSome('webdav', { key: 'url', label: 'Address', placeholder: 'https://cloud.example.org/dav' }),
+  ...withSome('smb, sshfs', { key: 'port', label: 'Port', optional: true, hint: 'Unless it is the usual one.' }),
+  ...withSome('smb, sshfs', { key: 'path', label: 'Folder', optional: true, hint: 'Of smb one of the share.' }),
+  ...withSome('sshfs', { key: 'user', label: 'User' }),
+  ...withSome('smb, webdav', { key: 'username', label: 'User name', optional: true }),
+  ...withSome('smb', { key: 'domain', label: 'Domain', optional: true }),
+  ...withSome('smb, sshfs, webdav', { key: 'password', label: 'Password', secret: true, optional: true }),
+  ...withSome(
+    'sshfs',
+    { key: 'privateKey', label: 'Private key', secret: true, optional: true, multiline: true },
+    { key: 'hostKey', label: 'Host key', optional: true, hint: 'Left out, the first one is pinned.' },
+  ),
+  ...withSome('webdav', {
+    ...{ key: 'trustedCert', label: 'Certificate', optional: true },
+    hint: 'Where nobody vouches for it, as sha256: and 64 digits.',
+  }),
+  ...withSome('smb, nfs', { key: 'version', label: 'Version', optional: true, hint: 'Unless the newest one.' }),
   choice('readOnly', 'Read only', 'off', 'on'),
   choice('autoMount', 'Mount at start', 'on', 'off'),
   choice('cache', 'Cache', 'writes', 'full', 'off'),

@@ -7,29 +7,34 @@ import { VPN_KIND } from './links/entries.js'
 import type { Links } from './links/links.js'
 import type { LinkFolders } from './links/standing-file.js'
 import { DH_GROUPS } from './settings/ipsec-conf.js'
-import { vpnSettingsOf } from './settings/settings.js'
+import { TUNNEL_FIELDS, vpnSettingsOf } from './settings/settings.js'
 import { missingFor, missingSentence, type TunnelMachine } from './system/machine.js'
 
 const SWITCH = [
   { value: 'on', label: 'Yes' },
   { value: 'off', label: 'No' },
 ]
+/** A field that is asked for where the tunnel has it. */
+const ofSome = (field: CardField): CardField => {
+  const providers = Object.keys(TUNNEL_FIELDS).filter(provider => TUNNEL_FIELDS[provider]!.includes(field.key))
+  return { ...field, when: `provider in [${providers.join(', ')}]` }
+}
 const FORTINET_FIELDS: CardField[] = [
-  { key: 'port', label: 'Port', optional: true, placeholder: '443', hint: 'Of Fortinet.' },
-  { key: 'realm', label: 'Realm', optional: true, hint: 'Of Fortinet.' },
+  { key: 'port', label: 'Port', optional: true, placeholder: '443' },
+  { key: 'realm', label: 'Realm', optional: true },
   {
     key: 'trustedCert',
     label: 'Certificate',
     optional: true,
     placeholder: 'sha256:…',
-    hint: 'Of a Fortinet gateway for whose certificate nobody vouches.',
+    hint: 'Where nobody vouches for the certificate of the gateway.',
   },
 ]
 /** What a tunnel of IPsec is set up with, which has no configuration of its own. */
 const IPSEC_FIELDS: CardField[] = [
-  { key: 'presharedKey', label: 'Pre-shared key', secret: true, optional: true, hint: 'Of IPsec.' },
-  { key: 'localId', label: 'Own identity', optional: true, hint: 'Of IPsec, such as the group.' },
-  { key: 'remoteId', label: 'Identity of the server', optional: true, hint: 'Of IPsec; any unless set.' },
+  { key: 'presharedKey', label: 'Pre-shared key', secret: true },
+  { key: 'localId', label: 'Own identity', optional: true, hint: 'Such as the group.' },
+  { key: 'remoteId', label: 'Identity of the server', optional: true, hint: 'Any unless set.' },
   {
     key: 'ikeVersion',
     label: 'Version of IKE',
@@ -43,7 +48,7 @@ const IPSEC_FIELDS: CardField[] = [
     optional: true,
     options: Object.keys(DH_GROUPS).map(value => ({ value, label: value })),
   },
-  { key: 'aggressive', label: 'Aggressive mode', optional: true, options: SWITCH, hint: 'Of version 1 of IKE.' },
+  { key: 'aggressive', label: 'Aggressive mode', optional: true, options: SWITCH, hint: 'With version 1 of IKE.' },
 ]
 
 /** Connections of kind `vpn`, with the form that sets one up. */
@@ -66,27 +71,22 @@ export const VPN_CONNECTIONS: ContributedKind = {
           { value: 'ipsec', label: 'IPsec' },
         ],
       },
-      {
-        key: 'config',
-        label: 'Configuration',
-        placeholder: 'the whole .conf or .ovpn file',
-        hint: 'Of WireGuard and OpenVPN, with keys and certificates in it; lines that run programs are refused.',
-        secret: true,
-        multiline: true,
-        optional: true,
-      },
-      { key: 'username', label: 'User', optional: true, hint: 'Where the gateway asks for one.' },
-      { key: 'password', label: 'Password', secret: true, optional: true },
-      { key: 'keyPassphrase', label: 'Passphrase of the key', secret: true, optional: true },
-      {
-        key: 'server',
-        label: 'Server',
-        optional: true,
-        placeholder: 'vpn.example.org',
-        hint: 'Of Fortinet and IPsec.',
-      },
-      ...FORTINET_FIELDS,
-      ...IPSEC_FIELDS,
+      ...[
+        {
+          key: 'config',
+          label: 'Configuration',
+          placeholder: 'the whole .conf or .ovpn file',
+          hint: 'With keys and certificates in it; lines that run programs are refused.',
+          secret: true,
+          multiline: true,
+        },
+        { key: 'server', label: 'Server', placeholder: 'vpn.example.org' },
+        { key: 'username', label: 'User', optional: true, hint: 'Where the gateway asks for one.' },
+        { key: 'password', label: 'Password', secret: true, optional: true },
+        { key: 'keyPassphrase', label: 'Passphrase of the key', secret: true, optional: true },
+        ...FORTINET_FIELDS,
+        ...IPSEC_FIELDS,
+      ].map(ofSome),
       {
         key: 'autoConnect',
         label: 'Dial when the sandbox starts',

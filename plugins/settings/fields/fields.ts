@@ -103,8 +103,8 @@ const FIELDS: { readonly [key in SettingKey]: Field } = {
     type: 'list',
     title: 'Models of small jobs',
     description:
-      'Tried in order for verdicts of the safety judge and of loops: provider:model. Empty: what is connected, the '
-      + 'cheapest first.',
+      'Tried in order for verdicts, drafted messages and titles: provider:model. Empty: what is connected, the '
+      + 'cheapest first, and no titles.',
     ...{ min: 0, max: 10, applies: 'now' },
   },
   agentRunModels: {

@@ -48,7 +48,8 @@ export type VpnSettings = WireguardSettings | OpenvpnSettings | IpsecSettings | 
 
 /** The providers that this sandbox dials. */
 const DIALLED: readonly string[] = ['wireguard', 'openvpn', 'fortinet', 'ipsec'] satisfies VpnProvider[]
-const FIELDS: { readonly [provider: string]: readonly string[] } = {
+/** The fields of each way to dial, beside those of every tunnel. */
+export const TUNNEL_FIELDS: { readonly [provider: string]: readonly string[] } = {
   wireguard: ['config'],
   openvpn: ['config', 'username', 'password', 'keyPassphrase'],
   fortinet: ['server', 'port', 'username', 'password', 'trustedCert', 'realm'],
@@ -103,7 +104,7 @@ export const vpnSettingsOf = ({ config, secrets }: KindEntry): VpnSettings => {
   if (autoConnect !== undefined && autoConnect !== 'on' && autoConnect !== 'off')
     bad('autoConnect', 'on or off', autoConnect)
   for (const [field, value] of Object.entries({ ...config, ...secrets })) {
-    if (!['provider', 'autoConnect', 'routedNetworks', ...FIELDS[provider]!].includes(field))
+    if (!['provider', 'autoConnect', 'routedNetworks', ...TUNNEL_FIELDS[provider]!].includes(field))
       bad(field, `none for a tunnel of ${provider}`)
     if (typeof value !== 'string' && !(field === 'port' && typeof value === 'number')) bad(field, 'a text', value)
     if (String(value).length > (LIMITS[field] ?? Infinity))

@@ -76,11 +76,12 @@ export const ConnectForm = ({ card, close, connection, prefill = {} }: ConnectFo
     const config: { [field: string]: string | number | boolean } = { ...connection?.config }
     const named = NAMED_BY[card.kind] ?? (card.extension === undefined ? undefined : 'card')
     if (named !== undefined) config[named] = card.id
+    // What is not asked any more goes, such as a field of another protocol.
+    for (const { field } of values) delete config[field.key]
     for (const { field, value } of asked()) {
       const { key, secret } = field
       if (value.value !== '') config[key] = key === 'port' ? Number(value.value) : value.value
       else if (secret && isStored(key)) config[key] = VAULTED
-      else delete config[key]
     }
     step.value = ''
     let connected = false
