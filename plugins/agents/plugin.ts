@@ -84,7 +84,9 @@ export const activate = async (host: Host): Promise<void> => {
     shown: shownBeside,
   })
   const archive = new Archive({ host, roster, conversations })
-  await Promise.all([roster.open(), statuses.open(), messages.open()])
+  // Cards wait for it; a start does not, however many conversations landed.
+  void messages.open()
+  await Promise.all([roster.open(), statuses.open()])
 
   /** One conversation with its branch and the repositories of its copy. */
   const work = async (id: string) => {

@@ -35,6 +35,7 @@ const FOLDER = 'landed-messages/'
 const ROLE = 'commit-message'
 const TIMEOUT = 60_000
 const MOST_PATCH = 12_000
+const READ_AT_ONCE = 16
 const MOST_PATHS = 60
 const MOST_SUBJECT = 200
 const MOST_NOTE = 500
@@ -58,17 +59,40 @@ export class LandedMessages {
   readonly #deps: MessageDeps
   readonly #notes = new Map<string, LandedNote>()
   readonly #drafting = new Map<string, AbortController>()
+  #opened: Promise<void> = Promise.resolve()
 
   constructor(deps: MessageDeps) {
     this.#deps = deps
   }
 
-  async open(): Promise<void> {
-    const { files } = this.#deps
-    for (const name of await files.list(FOLDER)) {
-      const note = await files.read<LandedNote>(name)
-      if (note) this.#notes.set(name.slice(FOLDER.length), endedNote(note, this.#deps.now()))
+  /** Reads what was kept; until then nothing is known of a message. */
+  open(): Promise<void> {
+    this.#opened = this.#readAll().catch(error =>
+      this.#deps.host.log.error('reading the messages of landings failed', { error: String(error) }),
+    )
+    return this.#opened
+  }
+
+  /** Until what was kept has been read. */
+  get opened(): Promise<void> {
+    return this.#opened
+  }
+
+  async #readAll(): Promise<void> {
+    const { files, host, now } = this.#deps
+    const left = (await files.list(FOLDER)).values()
+    const readSome = async () => {
+      for (const name of left) {
+        const id = name.slice(FOLDER.length)
+        try {
+          const note = await files.read<LandedNote>(name)
+          if (note) this.#notes.set(id, endedNote(note, now()))
+        } catch (error) {
+          host.log.warn('reading the message of a landing failed', { conversation: id, error: String(error) })
+        }
+      }
     }
+    await Promise.all(Array.from({ length: READ_AT_ONCE }, readSome))
   }
 
   /** What is known of the message of a conversation. */
@@ -165,10 +189,12 @@ export class LandedMessages {
   }
 
   async #drop(conversation: string): Promise<void> {
+    await this.#opened
     if (this.#notes.delete(conversation)) await this.#deps.files.remove(FOLDER + conversation)
   }
 
   async #keep(conversation: string, note: LandedNote): Promise<void> {
+    await this.#opened
     this.#notes.set(conversation, note)
     await this.#deps.files.write(FOLDER + conversation, note)
     this.#deps.changed(conversation)

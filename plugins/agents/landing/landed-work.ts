@@ -81,6 +81,7 @@ export const originsOf = async (
   const paths = await origins.of(repo)
   const ids = new Set(Object.values(paths).flatMap(landings => landings.map(({ conversationId }) => conversationId)))
   const agents: Origins['agents'] = {}
+  await messages.opened
   for (const id of ids) {
     const found = await host.call('agent.conversation', { id }).catch((error: unknown) => {
       if (Refusal.from(error).reason === 'not-found') return undefined

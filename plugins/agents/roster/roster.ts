@@ -23,7 +23,7 @@ export interface RosterDeps {
   readonly conversation: (id: string) => Promise<ConversationState>
   readonly notes: Pick<RunNotes, 'commit' | 'landed'>
   /** The messages of landings. */
-  readonly messages?: Pick<LandedMessages, 'of'>
+  readonly messages?: Pick<LandedMessages, 'of' | 'opened'>
   /** What other groups show on the cards of some conversations. */
   readonly shown: (ids: string[]) => Promise<CardAdditions>
 }
@@ -84,7 +84,7 @@ export class RosterBook {
 
   async #card(state: ConversationState, shown: CardAdditions, round?: Round): Promise<AgentCard> {
     const { notes, statuses, messages } = this.#deps
-    await notes.commit(state)
+    await Promise.all([notes.commit(state), messages?.opened])
     const branchStatus = await statuses.of(state.conversation, round)
     const { id } = state.conversation
     const landedRun = notes.landed(id)

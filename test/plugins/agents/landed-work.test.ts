@@ -142,6 +142,24 @@ t.test('a draft that a kill cut off has failed after the restart', async t => {
   })
 })
 
+t.test('a note that cannot be read is left out, and the others are there', async t => {
+  const files = memoryFiles()
+  await messagesOf(files, [says('First')]).draft(WORK)
+  await files.write('landed-messages/broken', {})
+  const warned: object[] = []
+  const host = { log: { warn: (_: string, fields: object) => warned.push(fields) } }
+  const reads: typeof files.read = async name => {
+    if (name.endsWith('broken')) throw new Error('the document is not JSON')
+    return files.read(name)
+  }
+  const again = new LandedMessages({
+    ...{ host: host as never, files: { ...files, read: reads }, now: () => 7, changed: () => {} },
+  })
+  await again.open()
+  t.match(again.of('c'), { landedMessage: { subject: 'First' } })
+  t.match(warned, exactly({ conversation: 'broken' }))
+})
+
 t.test('paths name who landed them until they are committed; then blame does', async t => {
   const { client, land, workspace } = await world(t)
   await land('one', 'write a.txt\n| one')
