@@ -35,7 +35,7 @@ const FIELDS: CardField[] = [
   ...withSome('sshfs', { key: 'host', label: 'Host', hint: 'Its name or address.' }),
   ...withSome('webdav', { key: 'url', label: 'Address', placeholder: 'https://cloud.example.org/dav' }),
   ...withSome('smb, sshfs', { key: 'port', label: 'Port', optional: true, hint: 'Unless it is the usual one.' }),
-  ...withSome('smb, sshfs', { key: 'path', label: 'Folder', optional: true, hint: 'Of smb one of the share.' }),
+  ...withSome('smb, sshfs', { key: 'path', label: 'Folder', optional: true, hint: 'With smb, a folder of the share.' }),
   ...withSome('sshfs', { key: 'user', label: 'User' }),
   ...withSome('smb, webdav', { key: 'username', label: 'User name', optional: true }),
   ...withSome('smb', { key: 'domain', label: 'Domain', optional: true }),
