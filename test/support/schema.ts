@@ -33,6 +33,8 @@ export interface Operation {
   /** The feature that the document lists it under, and the least role of a person who may use it. */
   readonly group: string
   readonly floor: string
+  /** The scopes of control tokens that reach it. */
+  readonly scopes: readonly string[]
   readonly parameters: readonly {
     readonly name: string
     readonly in: string
@@ -45,6 +47,7 @@ export interface Operation {
 }
 
 interface Document {
+  readonly tags: readonly { readonly name: string }[]
   readonly paths: {
     readonly [path: string]: {
       readonly [method: string]: {
@@ -52,6 +55,7 @@ interface Document {
         requestBody?: Content
         'x-group'?: string
         'x-floor'?: string
+        'x-token'?: readonly string[]
         responses: { readonly [status: string]: Content }
       }
     }
@@ -63,6 +67,9 @@ const document = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../..', 'openapi', 'openapi.json'), 'utf8'),
 ) as Document
 
+/** The groups under which the document lists its calls. */
+export const TAGS: readonly string[] = document.tags.map(({ name }) => name)
+
 /** Every call of the published document. */
 export const OPERATIONS: readonly Operation[] = Object.entries(document.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, { parameters = [], requestBody, responses, ...listed }]) => ({
@@ -71,6 +78,7 @@ export const OPERATIONS: readonly Operation[] = Object.entries(document.paths).f
     path,
     group: listed['x-group'] ?? '',
     floor: listed['x-floor'] ?? '',
+    scopes: listed['x-token'] ?? [],
     parameters,
     responses,
     body: requestBody?.content?.['application/json']?.schema,
