@@ -32,6 +32,7 @@ export interface Operation {
   readonly path: string
   /** The feature that the document lists it under, and the least role of a person who may use it. */
   readonly group: string
+  readonly tags: readonly string[]
   readonly floor: string
   /** The scopes of control tokens that reach it. */
   readonly scopes: readonly string[]
@@ -53,6 +54,7 @@ interface Document {
       readonly [method: string]: {
         parameters?: Operation['parameters']
         requestBody?: Content
+        tags?: readonly string[]
         'x-group'?: string
         'x-floor'?: string
         'x-token'?: readonly string[]
@@ -77,6 +79,7 @@ export const OPERATIONS: readonly Operation[] = Object.entries(document.paths).f
     method: method.toUpperCase(),
     path,
     group: listed['x-group'] ?? '',
+    tags: listed.tags ?? [],
     floor: listed['x-floor'] ?? '',
     scopes: listed['x-token'] ?? [],
     parameters,
