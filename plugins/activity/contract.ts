@@ -102,18 +102,9 @@ export interface ActivityAnchor {
   hash: string
 }
 
-/** A voice channel that a gateway is in. */
-export interface ActivityVoice {
-  channelId: string
-  channelName: string
-  startedAt: Millis
-  participants: string[]
-}
-
 /** The sources of entries, and the state of the record. */
 export interface ActivityStatus {
   connections: ActivityConnection[]
-  voice?: ActivityVoice
   chain: ActivityChain
   bytes: number & tags.Type<'uint64'>
   oldestAt?: Millis
