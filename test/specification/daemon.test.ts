@@ -1,5 +1,6 @@
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import type { ExtensionList } from '../../plugins/extensions/contract.js'
 import { refusalOf } from '../kernel/auth/memory.js'
@@ -9,6 +10,7 @@ import { until } from '../support/browser/browser.js'
 import { daemonWith, folderOf, makeWorkspace } from '../support/daemon.js'
 import { exactly } from '../support/lists.js'
 import { startAccountServer } from '../support/servers/account-server.js'
+import { OPERATIONS } from '../support/schema.js'
 import { shownServers } from '../support/servers/shown-servers.js'
 import { framesOf, runTurn } from '../support/turns.js'
 import { refusedBy, targetOf, type Asked } from './asked.js'
@@ -67,6 +69,29 @@ t.test('each call refuses what its table does not allow, and names the field', a
       const named = body.errors?.some(({ path }) => path.split(/[.[\]]/).includes(field)) ?? false
       t.same([status, typeof body.message, named], [400, 'string', true], `${shown.call}: ${why}`)
     }
+})
+
+t.test('every verb that reads and needs no words answers', async t => {
+  const tried = []
+  for (const file of globSync('dist/plugins/*/cli.js').sort()) {
+    const { cli } = (await import(pathToFileURL(file).href)) as { cli: { verbs: { [verb: string]: Verb } } }
+    for (const [verb, { call: read, args = [], fill }] of Object.entries(cli.verbs)) {
+      if (args.length > 0) continue
+      const operation = OPERATIONS.find(each => each.call === read && each.method === 'GET')
+      const given = fill?.({}) ?? {}
+      if (!operation || operation.parameters.some(({ name, required }) => required && !(name in given))) continue
+      const isInPath = (name: string) => operation.path.includes(`{${name}}`)
+      const part = (fits: (name: string) => boolean) =>
+        Object.fromEntries(Object.entries(given).filter(([name]) => fits(name)))
+      const asked = { call: read, path: part(isInPath), query: part(name => !isInPath(name)), body: {} }
+      const response = await daemon.fetch(targetOf(asked))
+      await response.body?.cancel()
+      const name = `${file.split('/')[2]} ${verb}`
+      tried.push(name)
+      t.equal(response.status, 200, name)
+    }
+  }
+  t.ok(tried.length > 50, `${tried.length} verbs`)
 })
 
 t.test('no call answers without a credential', async t => {
@@ -165,6 +190,12 @@ const BACKEND = 'export const activate = () => {}\n'
 const stateOf = ({ extensions }: ExtensionList): string | undefined =>
   extensions.find(({ id }) => id === 'ada.notes')?.backend?.state
 const builtIn = async () => (await call('GET /extensions')).extensions.find(({ source }) => source === 'builtin')!.id
+
+interface Verb {
+  readonly call: string
+  readonly args?: readonly string[]
+  readonly fill?: (input: object) => { readonly [field: string]: unknown }
+}
 
 type Check = (t: Test) => Promise<unknown>
 
