@@ -418,6 +418,41 @@ rowsShown('every refusal is the one of its row', tables.errors, {
   },
 })
 
+t.test('the stream of a run sends each event of the table', async t => {
+  const { run } = await call('POST /agent', { conversationId: 'told', prompt: 'say one' })
+  await framesOf(client, 'told', { run }).all()
+  const events = async (after?: number) => {
+    const body = JSON.stringify({ conversationId: 'told', run, ...(after !== undefined && { after }) })
+    const text = await (await daemon.fetch('/agent/attach', { method: 'POST', body })).text()
+    return text
+      .split('\n\n')
+      .filter(each => each.includes('data:'))
+      .map(each => ({
+        event: /^event: (.*)$/m.exec(each)?.[1],
+        data: JSON.parse(/^data: (.*)$/m.exec(each)![1]!) as { kind?: string; seq?: number; event?: object },
+      }))
+  }
+  const whole = await events()
+  const named = whole.map(({ event, data: { kind } }) => (event === 'message' ? `message with kind ${kind}` : event!))
+  t.same(
+    [...new Set(named)],
+    tables.events.map(([event]) => event!).filter(event => event !== 'error'),
+  )
+  t.match(whole[0]!.data, { run, prompt: 'say one', startedAt: Number, seq: Number })
+  const frames = (list: typeof whole) => list.filter(({ data }) => data.kind === 'frame').map(({ data }) => data)
+  const positions = frames(whole).map(({ seq = 0 }) => seq)
+  t.same(
+    positions,
+    positions.map((_, at) => positions[0]! + at),
+    'positions count from the start',
+  )
+  t.same(frames(await events(positions[0])), frames(whole).slice(1), 'it replays what comes after a position')
+  const { token, id } = await call('POST /system/control/tokens', { label: 'watch', scope: 'read' })
+  const watched = await daemon.fetch('/events', { headers: { authorization: '', 'x-sandbox-control': token } })
+  await call('DELETE /system/control/tokens/{id}', { id: id as never })
+  t.match(await watched.text(), /^event: error\ndata: \{.*"message":/m, 'a stream that is ended says why')
+})
+
 const tooMuch = (limit: string): { [field: string]: unknown } => {
   const row = tables.limits.find(([name]) => name === limit)!
   const most = Number(/(?:to|most) (\d+)/.exec(row[2]!)?.[1])
