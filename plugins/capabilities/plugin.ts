@@ -62,7 +62,7 @@ export const activate = async (host: Host): Promise<void> => {
   await sweepAttempts(host.place.folder)
   const doors = new SshDoors(host, () => capabilities.entries)
   const own: KindHandler[] = [
-    cardedKind(agentKind(host.place), cards, AGENT_FIELDS),
+    cardedKind(agentKind(host), cards, AGENT_FIELDS),
     cardedKind(mcp.kind, cards, MCP_FIELDS),
     ...[cliKind(cards), sshKind(host, doors), plugins, ...sites.kinds],
   ]
