@@ -1,3 +1,4 @@
+import { countedFor } from '../../../sdk/node/limits/counted.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
 import { programFolders, programBehindWall, type ProgramHost } from '../agents/program-wall.js'
 import type { OpenEntry } from '../records/kinds.js'
@@ -18,7 +19,7 @@ export const serverCommand = async (
   const { program, args, env, cwd } = server
   if (conversationId === undefined || !(await serves('agent.walled')))
     return programBehindWall(host, { id, program, args, env, cwd, shown, acts })
-  return call('agent.walled', {
+  const command = await call('agent.walled', {
     conversationId,
     home: id,
     program,
@@ -27,4 +28,5 @@ export const serverCommand = async (
     needs: await programFolders(place, { id, program, shown }),
     ...(cwd !== '' && { cwd }),
   })
+  return { ...command, limits: countedFor(host, conversationId) }
 }
