@@ -154,6 +154,10 @@ export const activate = async (host: Host): Promise<void> => {
       }
     },
     'capabilities.profile': ({ id, capabilities: allowed }) => sites.profileFor(id, allowed),
+    'capabilities.origins': async ({ id, capabilities: allowed }) => {
+      const origins = await sites.originsOf(id, allowed)
+      return origins ? { origins } : {}
+    },
     'capabilities.code': async ({ id, capabilities: allowed }) => {
       if (allowed && !allowed.includes(id)) refuse('not-found', `this turn has no connection ${JSON.stringify(id)}`)
       return { code: (await codes.of(id)).code }
