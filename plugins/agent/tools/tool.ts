@@ -153,6 +153,8 @@ export interface ToolParts {
 export interface CallContext {
   readonly person: TurnWatcher
   readonly subagents: SubagentTools
+  /** How many bytes of a result the model reads; left out: as many as of any. */
+  readonly most?: number
 }
 
 /** The tree that a tool works in, and everything else it may use. */

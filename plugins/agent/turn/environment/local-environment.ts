@@ -377,7 +377,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun) {
-    const { remembered, subagentDeps, underWay, commands } = this.#deps
+    const { remembered, subagentDeps, underWay, commands, outputs } = this.#deps
     // Every `PreparedTurn` of this environment was made by `prepare`.
     const tree = prepared as Tree
     const { wall, reach, expose, variables } = tree
@@ -399,7 +399,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,
       safety: this.#safety,
-      expose,
+      ...{ expose, keep: text => outputs.keep(conversationId, text) },
       titled: text => this.#titled(conversationId, text),
       connected: this.#deps.connected(turn, prepared.persona),
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
