@@ -168,8 +168,10 @@ export interface SearchCalls {
    * `!docs`).
    * Capitals do not matter unless `caseSensitive` is set. Ignored files are searched only with `includeIgnored`, and
    * never in the modes of the index. Files over 4 MiB (1 MiB in the index), binary files and private copies are left
-   * out; links are not followed. A page has whole files: at most `limit` (100, at most 300), and about 1,000 lines. A
-   * search ends after 10 s with the results so far.
+   * out; links are not followed. `q` and `find` also search the derived text of documents that are not text, of at most
+   * 20 MiB; lines are those of that text, and documents that are read for the first time are found once `note` is gone.
+   * A page has whole files: at most `limit` (100, at most 300), and about 1,000 lines. A search ends after 10 s with
+   * the results so far.
    *
    * - 400: `after` is not of this query, or a pattern of `include` is malformed
    * - 404: no such folder

@@ -10,6 +10,10 @@ export interface IndexQuestions {
   uses: { readonly input: UsesQuestion; readonly output: SearchedFile[] }
   chunks: { readonly input: WordsQuestion; readonly output: FoundChunks }
   rows: { readonly input: { readonly scope: SearchScope }; readonly output: IndexedRow[] }
+  ending: {
+    readonly input: { readonly scope: SearchScope; readonly endings: readonly string[] }
+    readonly output: string[]
+  }
   defined: { readonly input: { readonly paths: readonly string[] }; readonly output: string[] }
 }
 

@@ -6,7 +6,7 @@ import { Indexer } from './indexer.js'
 import { IndexStore } from './index-store.js'
 import type { IndexAnswer, IndexQuestions, IndexRequest, IndexWorkerData } from './index-questions.js'
 import { Meaning } from './meaning.js'
-import { definedIn, findChunks, findSymbols, findUses, rowsBelow } from './lookup.js'
+import { definedIn, findChunks, findSymbols, findUses, pathsEnding, rowsBelow } from './lookup.js'
 
 const { root, path, passOver } = workerData as IndexWorkerData
 
@@ -32,6 +32,7 @@ const answers: { [Q in keyof IndexQuestions]: (input: IndexQuestions[Q]['input']
   uses: question => findUses(store, question),
   chunks: question => findChunks(store, meaning, question),
   rows: ({ scope }) => rowsBelow(store, scope),
+  ending: ({ scope, endings }) => pathsEnding(store, scope, endings),
   defined: ({ paths }) => definedIn(store, paths),
 }
 

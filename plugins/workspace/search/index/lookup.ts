@@ -295,6 +295,16 @@ export const rowsBelow = (store: IndexStore, scope: SearchScope): IndexedRow[] =
     .map(({ id, ...row }) => ({ ...row, imports: imports.get(id) ?? [] }))
 }
 
+/** The files of a scope whose names have one of these endings. */
+export const pathsEnding = (store: IndexStore, scope: SearchScope, endings: readonly string[]): string[] => {
+  const wanted = new Set(endings)
+  return store
+    .all<{ path: string }>('SELECT path FROM files')
+    .flatMap(({ path }) =>
+      wanted.has(path.slice(path.lastIndexOf('.') + 1).toLowerCase()) && admits(scope, path) ? [path] : [],
+    )
+}
+
 /** Definitions beside the best lines: the definitions of these files, exported ones first. */
 export const definedIn = (store: IndexStore, paths: readonly string[]): string[] =>
   paths.flatMap(path =>
