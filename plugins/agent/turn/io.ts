@@ -207,7 +207,7 @@ const workerIo = (
     const result = turn.masker.maskJson(
       foreign
         ? await calledOutside(connected!.call(foreign, input, { signal, ask: card => raise(card), progress }), signal)
-        : await toolbox.run(name, input, signal, { person, subagents: subagentsOf(id) }),
+        : await toolbox.run(name, input, signal, { call: id, person, subagents: subagentsOf(id) }),
     )
     // The turn has closed the call already.
     if (!turn.record.openTools.some(call => call.id === id)) return result
