@@ -211,7 +211,7 @@ const workerIo = (
     const whole = turn.masker.maskJson(
       foreign
         ? await calledOutside(connected!.call(foreign, input, { signal, ask: card => raise(card), progress }), signal)
-        : await toolbox.run(name, input, signal, { person, subagents: subagentsOf(id), most }),
+        : await toolbox.run(name, input, signal, { call: id, person, subagents: subagentsOf(id), most }),
     )
     const result = await limitedResult(whole, most, async text => keep?.(text))
     // The turn has closed the call already.
