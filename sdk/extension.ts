@@ -16,6 +16,7 @@ export type { Input, Reply } from './contract.js'
 export type {
   ExtensionHost,
   ExtensionModule,
+  AllowedService,
   ExtensionToolContext,
   ExtensionToolResult,
   ExtEvent,
@@ -34,6 +35,8 @@ export type {
   ListenerState,
   ListenerStatus,
   OfferedTemplate,
+  ServiceReceiptStep,
+  ServiceTerms,
   TemplateUse,
 } from './node/extension/protocol.js'
 export type { Role } from './types.js'

@@ -206,7 +206,10 @@ const workerIo = (
     if (locations) await turn.log.settled()
     const result = turn.masker.maskJson(
       foreign
-        ? await calledOutside(connected!.call(foreign, input, { signal, ask: card => raise(card), progress }), signal)
+        ? await calledOutside(
+            connected!.call(foreign, input, { signal, ask: card => raise(card), progress, show: push }),
+            signal,
+          )
         : await toolbox.run(name, input, signal, { call: id, person, subagents: subagentsOf(id) }),
     )
     // The turn has closed the call already.

@@ -12,10 +12,6 @@ import { addressOfKey, newPrivateKey } from './signing.js'
 /** Less than a cent may be lost with a wallet. */
 const DUST = 10_000n
 const BALANCE = 'wallet-balance/'
-const FIELDS = [
-  ...['network', 'rpcUrl', 'asset', 'address', 'key'],
-  ...['perPaymentMaxUsd', 'autoApproveUnderUsd', 'dailyCapUsd', 'allow', 'deny'],
-]
 
 type WalletHost = Pick<Host, 'call' | 'place' | 'signal'> & { readonly store: Pick<Store, 'get' | 'set' | 'delete'> }
 
@@ -87,9 +83,6 @@ export const walletKind = (host: WalletHost): KindHandler => {
       return { config: { ...entry.config, address }, secrets: { key } }
     },
     check: async ({ config }) => {
-      const other = Object.keys(config).find(field => !FIELDS.includes(field))
-      if (other !== undefined)
-        refuse('invalid', `config.${other}: expected only ${FIELDS.join(', ')} for a connection of kind wallet`)
       requireChain(String(config.network ?? ''))
       walletLimits(config)
       if (config.rpcUrl !== undefined) webAddress(String(config.rpcUrl))
@@ -123,7 +116,8 @@ export const walletKind = (host: WalletHost): KindHandler => {
     probe: async entry => {
       try {
         const { micros, name } = await probed(entry)
-        return { ...activeStatus(), detail: `it holds $${dollarsOf(micros)} of ${name}` }
+        const detail = `it holds $${dollarsOf(micros)} of ${name}; its address is ${String(entry.config.address)}`
+        return { ...activeStatus(), detail }
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         return failingStatus(error.message, 'unreachable')

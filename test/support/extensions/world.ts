@@ -92,7 +92,7 @@ export const extensionDaemon = async (
     own,
     JSON.stringify({
       ...{ ...manifest, boot: true, entry: 'test/support/extensions/plugin.js', routes: {} },
-      calls: ['extensions.serve', 'extensions.tools', 'extensions.tool'],
+      calls: ['extensions.serve', 'extensions.tools', 'extensions.tool', 'extensions.answerOffer'],
     }),
   )
   const world = new World()

@@ -27,6 +27,8 @@ const KINDS: { readonly [kind: string]: string } = {
   extension: 'an extension',
   browser: 'an account at a site',
   identity: 'an identity',
+  wallet: 'a wallet',
+  docker: 'a container engine',
 }
 /** The secret field with the seed of one-time codes. */
 const SEED = 'otp'
