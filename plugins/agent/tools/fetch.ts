@@ -1,12 +1,11 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { askOutside, webAddress, type OutboundReply, type OutboundRequest } from '../../../sdk/node/network/outbound.js'
-import { cut, textContent, textOf } from './content.js'
+import { cut, MOST_RESULT, textContent, textOf } from './content.js'
 import type { ToolResult } from '../providers/adapter.js'
 import type { FetchInput } from './contract.js'
 import { failed, tool, type Misfit, type ToolContext } from './tool.js'
 
 const MOST_ANSWER = 4 * 1024 * 1024
-const MOST_RESULT = 256 * 1024
 const MOST_HEADERS = 50
 const TIMEOUT_MS = 60_000
 /** Headers that control the connection or the framing of the request. */

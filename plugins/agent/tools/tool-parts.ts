@@ -19,7 +19,7 @@ export const NO_TOOL_PARTS: ToolParts = {
   },
   files: { served, find: () => refuse('unavailable', 'this sandbox has no search: search with a command') },
   browser: {
-    ...{ served, session: async () => undefined, code: noBrowser },
+    ...{ served, session: async () => undefined, code: noBrowser, origins: async () => undefined },
     of: () => ({ open: noBrowser, act: noBrowser, use: noBrowser }),
   },
   terminal: { served, open: noTerminal, close: noTerminal },

@@ -102,6 +102,8 @@ export interface BrowserTools {
   of(account: string | undefined): OneBrowser
   /** A one-time code of a connection. */
   code(id: string): Promise<string>
+  /** The origins that an account names; undefined: the id is none of an account. */
+  origins(id: string): Promise<readonly string[] | undefined>
 }
 
 /** One browser of a conversation. */
@@ -189,6 +191,8 @@ export interface CallContext {
   readonly call: string
   readonly person: TurnWatcher
   readonly subagents: SubagentTools
+  /** How many bytes of a result the model reads; left out: as many as of any. */
+  readonly most?: number
 }
 
 /** The tree that a tool works in, and everything else it may use. */

@@ -148,8 +148,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const around = aroundOf(copyWall)
     const briefing = await briefTurn(this.#deps, turn, { root, folders, hidden: hiddenBy(wall), persona, around })
     const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
-    const notes = await turnNotes(this.#deps.host, turn, {
-      ...{ skills, persona, around, facts },
+    const notes = await turnNotes(this.#deps, turn, {
+      ...{ skills, persona, around, facts, folders, allowedTools, session: conversation.session },
       more: { before: added.notes ?? [], after: briefing.notes },
     })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
@@ -376,7 +376,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun) {
-    const { remembered, subagentDeps, underWay, commands } = this.#deps
+    const { remembered, subagentDeps, underWay, commands, outputs } = this.#deps
     // Every `PreparedTurn` of this environment was made by `prepare`.
     const tree = prepared as Tree
     const { wall, reach, expose, variables } = tree
@@ -398,7 +398,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,
       safety: this.#safety,
-      expose,
+      ...{ expose, keep: text => outputs.keep(conversationId, text) },
       titled: text => this.#titled(conversationId, text),
       connected: this.#deps.connected(turn, prepared.persona),
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
