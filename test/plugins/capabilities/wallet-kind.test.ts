@@ -38,6 +38,7 @@ t.test('a wallet that cannot work is refused by name, and nothing is kept of it'
     [{ asset: undefined }, /^422 config\.asset: expected the contract of the dollars/],
     [{ network: 'eip155:5' }, /^424 the endpoint is of the chain 31337: expected 5/],
     [{ asset: `0x${'12'.repeat(20)}` }, /^424 .*is no currency there/],
+    [{ asset: '0xaB5801a7D398351b8bE11C439e05C5B3259aeC9b' }, /^400 config\.asset: .* checksum is wrong/],
     [{ key: 'open sesame' }, /^400 config\.key: expected a private key of 64 hexadecimal digits/],
     [{ key: `0x${'0'.repeat(64)}` }, /^400 config\.key: expected a private key/],
     [{ address: chain.dollars }, /^400 config\.address: expected 0x/],
