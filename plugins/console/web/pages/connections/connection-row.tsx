@@ -28,7 +28,6 @@ const KINDS: { readonly [kind: string]: string } = {
   browser: 'an account at a site',
   identity: 'an identity',
   wallet: 'a wallet',
-  docker: 'a container engine',
 }
 /** The secret field with the seed of one-time codes. */
 const SEED = 'otp'
