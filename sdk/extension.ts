@@ -19,6 +19,7 @@ export type {
   ExtensionDocumentText,
   ExtensionHost,
   ExtensionModule,
+  AllowedService,
   ExtensionToolContext,
   ExtensionToolResult,
   ExtEvent,
@@ -37,6 +38,8 @@ export type {
   ListenerState,
   ListenerStatus,
   OfferedTemplate,
+  ServiceReceiptStep,
+  ServiceTerms,
   TemplateUse,
 } from './node/extension/protocol.js'
 export type { Role } from './types.js'

@@ -5,12 +5,13 @@ import type {
   ToolAnswered,
   ToolAsked,
   ToolElicits,
-  ToolProgress,
 } from '../../capabilities/contract.js'
+import type { ExtensionToolEvent, ToolOffers, ToolServes } from '../../extensions/contract.js'
 import type { TurnPersona } from '../../personas/contract.js'
 import type { CardDraft, OfferedTool, ToolResult } from '../providers/adapter.js'
 import type { CardReply } from '../cards/card.js'
 import { cut, MOST_RESULT } from '../tools/content.js'
+import type { Frame } from '../turn/frames/frames.js'
 import { elicitationCard, elicitationAnswer } from './elicitation.js'
 
 /** The pause between two reports of progress that are shown: a tool may send any number. */
@@ -26,6 +27,8 @@ export interface ConnectedCall {
   readonly ask: (card: CardDraft) => Promise<CardReply | undefined>
   /** Shows how far the call is. */
   readonly progress: (text: string) => void
+  /** Shows how a service runs that a person allowed. */
+  readonly show: (frame: Frame) => void
 }
 
 /** The tools of connected servers in one turn: read once, so that the list stays the same during the turn. */
@@ -78,13 +81,16 @@ export class ServerTools {
   async call(
     { server, name }: ConnectedTool,
     input: object,
-    { signal, ask, progress }: ConnectedCall,
+    { signal, ask, progress, show }: ConnectedCall,
   ): Promise<ToolResult> {
     const asked = { ...this.#turn, server, name, input: { ...input } }
+    const cards = new Map<string, string>()
     let shownAt = -Infinity
     for await (const event of await this.#events(asked, signal)) {
       if (event.kind === 'result') return resultOf(event)
       if (event.kind === 'elicit') await this.#answer(event, ask)
+      else if (event.kind === 'offer') await this.#offer(event, ask, cards)
+      else if (event.kind === 'served') show(serviceFrame(event, cards.get(event.id)!))
       else if (performance.now() - shownAt >= PROGRESS_MS) {
         shownAt = performance.now()
         progress(cut(event.message))
@@ -93,10 +99,22 @@ export class ServerTools {
     return resultOf({ kind: 'result', ok: false, text: `${server} ended the call without a result` })
   }
 
-  #events(asked: ToolAsked, signal: AbortSignal): Promise<AsyncIterable<ToolAnswered | ToolElicits | ToolProgress>> {
+  #events(asked: ToolAsked, signal: AbortSignal): Promise<AsyncIterable<ToolElicits | ExtensionToolEvent>> {
     return asked.server.startsWith(OF_EXTENSION)
       ? this.#host.call('extensions.tool', asked, { signal })
       : this.#host.call('mcp.call', asked, { signal })
+  }
+
+  /** Puts up the offer of an extension; a yes allows exactly one run. */
+  async #offer(
+    { id, publisher, offer }: ToolOffers,
+    ask: ConnectedCall['ask'],
+    cards: Map<string, string>,
+  ): Promise<void> {
+    const reply = await ask({ kind: 'service_offer', offer: { ...offer, publisher } })
+    const approve = reply?.kind === 'service_offer' && reply.approve
+    if (approve) cards.set(id, reply.requestId)
+    await this.#host.call('extensions.answerOffer', { id, approve })
   }
 
   async #answer(asked: ToolElicits, ask: ConnectedCall['ask']): Promise<void> {
@@ -126,6 +144,12 @@ export class ServerTools {
       ...(this.#persona && { capabilities: [...this.#persona.capabilities] }),
     })
   }
+}
+
+const serviceFrame = ({ event }: ToolServes, requestId: string): Frame => {
+  if (event.event !== 'receipt') return { kind: 'service_event', requestId, event }
+  const { outcome, credits, remaining } = event
+  return { kind: 'service_receipt', requestId, outcome, credits, ...(remaining !== undefined && { remaining }) }
 }
 
 const resultOf = ({ ok, text, structured, pictures = [] }: ToolAnswered): ToolResult => {

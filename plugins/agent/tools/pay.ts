@@ -120,8 +120,13 @@ const paid = async (
 const again = async (before: EarlierPayment, input: PayInput, context: ToolContext): Promise<ToolResult> => {
   if (before.outcome !== 'open') await context.paying.show(context.call, before)
   if (before.outcome === 'paid') return done(cut(`${receipt(before)}, by an earlier call\n${before.answer ?? ''}`))
-  if (before.outcome === 'failed' || (before.until ?? 0) <= Date.now())
-    return unpaid(before, 'it expired before the server took it')
+  const late = 'it expired before the server took it'
+  if (before.outcome === 'failed') return unpaid(before, late)
+  if ((before.until ?? 0) <= Date.now()) {
+    const { outcome, ...found } = await context.paying.settle(context.call, before.key, { status: 0, answer: '' })
+    if (outcome === 'paid') return failed(`${receipt({ outcome, ...found })}, but what the server answered is lost`)
+    return unpaid({ ...found, outcome: 'failed' }, late)
+  }
   return paid(before.header, input, context, before.key)
 }
 

@@ -210,7 +210,10 @@ const workerIo = (
     const most = Math.max(LEAST_READ, Math.min(asked, MOST_READ))
     const whole = turn.masker.maskJson(
       foreign
-        ? await calledOutside(connected!.call(foreign, input, { signal, ask: card => raise(card), progress }), signal)
+        ? await calledOutside(
+            connected!.call(foreign, input, { signal, ask: card => raise(card), progress, show: push }),
+            signal,
+          )
         : await toolbox.run(name, input, signal, { call: id, person, subagents: subagentsOf(id), most }),
     )
     const result = await limitedResult(whole, most, async text => keep?.(text))

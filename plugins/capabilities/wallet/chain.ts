@@ -1,4 +1,4 @@
-import type { Address, Hex } from 'viem'
+import type { Abi, Address, Hex } from 'viem'
 import { refuse } from '../../../sdk/index.js'
 import type { Listener } from '../../../sdk/node/network/addresses.js'
 import { askOutside } from '../../../sdk/node/network/outbound.js'
@@ -22,19 +22,14 @@ export interface Currency {
 }
 
 /** Few sandboxes pay, so the library is loaded on demand. */
-const library = () => import('viem')
+const library = () => import('./signing.js')
 
-const read = <Name extends string, Inputs extends readonly string[], Output extends string>(
-  name: Name,
-  inputs: Inputs,
-  output: Output,
-) => [
+/** A function of a contract that only reads. */
+const read = (name: string, inputs: readonly string[], output: string): Abi => [
   {
-    type: 'function',
-    name,
-    stateMutability: 'view',
-    inputs: inputs.map(type => ({ type })),
-    outputs: [{ type: output }],
+    ...{ type: 'function', name, stateMutability: 'view' },
+    inputs: inputs.map(type => ({ type, name: '' })),
+    outputs: [{ type: output, name: '' }],
   },
 ]
 
@@ -78,8 +73,8 @@ export class WalletChain {
       return refuse('dependency', `${this.#host}: ${asset} is no currency there`)
     const signed = typeof version === 'string' ? version : (named.version ?? '1')
     const domain = { name, version: signed, chainId, verifyingContract: asset }
-    const { domainSeparator } = await library()
-    if (typeof separator === 'string' && domainSeparator({ domain }) !== separator)
+    const { separatorOf } = await library()
+    if (typeof separator === 'string' && separatorOf(domain) !== separator)
       refuse('unprocessable', `${asset} takes signatures of another form than ${name}, version ${signed}`)
     return { name: name.slice(0, 80).toWellFormed(), decimals, domain }
   }
@@ -89,16 +84,10 @@ export class WalletChain {
   }
 
   /** The value that a contract answers; undefined: it has no such function. */
-  async #call(to: Address, abi: ReturnType<typeof read>, args: readonly unknown[]): Promise<unknown> {
-    const { decodeFunctionResult, encodeFunctionData } = await library()
-    const data = encodeFunctionData({ abi, args })
-    const result = await this.#ask('eth_call', [{ to, data }, 'latest'], true)
-    if (typeof result !== 'string' || result === '0x') return undefined
-    try {
-      return decodeFunctionResult({ abi, data: result as Hex })
-    } catch {
-      return undefined
-    }
+  async #call(to: Address, abi: Abi, args: readonly unknown[]): Promise<unknown> {
+    const { answeredWith, calledWith } = await library()
+    const result = await this.#ask('eth_call', [{ to, data: calledWith(abi, args) }, 'latest'], true)
+    return typeof result !== 'string' || result === '0x' ? undefined : answeredWith(abi, result as Hex)
   }
 
   /** What the endpoint answers; with `mayFail` undefined where it answers with an error. */

@@ -7,15 +7,10 @@ import { dollarsOf, microsOfUnits } from './amounts.js'
 import { WalletChain } from './chain.js'
 import { walletLimits } from './limits.js'
 import { knownDollars, requireChain } from './networks.js'
-import { addressOfKey, newPrivateKey } from './signing.js'
 
 /** Less than a cent may be lost with a wallet. */
 const DUST = 10_000n
 const BALANCE = 'wallet-balance/'
-const FIELDS = [
-  ...['network', 'rpcUrl', 'asset', 'address', 'key'],
-  ...['perPaymentMaxUsd', 'autoApproveUnderUsd', 'dailyCapUsd', 'allow', 'deny'],
-]
 
 type WalletHost = Pick<Host, 'call' | 'place' | 'signal'> & { readonly store: Pick<Store, 'get' | 'set' | 'delete'> }
 
@@ -76,8 +71,10 @@ export const walletKind = (host: WalletHost): KindHandler => {
     keptSecrets: ['key'],
     label: () => undefined,
     complete: async (entry, before) => {
-      const key = entry.secrets.key ?? (await newPrivateKey())
-      const address = await addressOfKey(key)
+      // Few sandboxes pay, so the library is loaded on demand.
+      const { addressOfKey, newPrivateKey } = await import('./signing.js')
+      const key = entry.secrets.key ?? newPrivateKey()
+      const address = addressOfKey(key)
       if (address === undefined) return refuse('invalid', 'config.key: expected a private key of 64 hexadecimal digits')
       const named = entry.config.address
       if (named !== undefined && named !== before?.address && String(named).toLowerCase() !== address.toLowerCase())
@@ -87,9 +84,6 @@ export const walletKind = (host: WalletHost): KindHandler => {
       return { config: { ...entry.config, address }, secrets: { key } }
     },
     check: async ({ config }) => {
-      const other = Object.keys(config).find(field => !FIELDS.includes(field))
-      if (other !== undefined)
-        refuse('invalid', `config.${other}: expected only ${FIELDS.join(', ')} for a connection of kind wallet`)
       requireChain(String(config.network ?? ''))
       walletLimits(config)
       if (config.rpcUrl !== undefined) webAddress(String(config.rpcUrl))
@@ -100,7 +94,9 @@ export const walletKind = (host: WalletHost): KindHandler => {
           'unprocessable',
           'config.asset: expected the contract of the dollars, for those of this network are not known',
         )
-      if (!/^0x[0-9a-fA-F]{40}$/.test(asset!)) refuse('invalid', 'config.asset: expected an address such as 0x…')
+      const { checkedAddress } = await import('./signing.js')
+      if (checkedAddress(asset!) === undefined)
+        refuse('invalid', 'config.asset: expected an address such as 0x…, found one whose checksum is wrong')
     },
     apply: async (entry, report) => {
       const { config } = entry
@@ -123,7 +119,8 @@ export const walletKind = (host: WalletHost): KindHandler => {
     probe: async entry => {
       try {
         const { micros, name } = await probed(entry)
-        return { ...activeStatus(), detail: `it holds $${dollarsOf(micros)} of ${name}` }
+        const detail = `it holds $${dollarsOf(micros)} of ${name}; its address is ${String(entry.config.address)}`
+        return { ...activeStatus(), detail }
       } catch (error) {
         if (!(error instanceof Refusal)) throw error
         return failingStatus(error.message, 'unreachable')

@@ -20,7 +20,6 @@ import type {
 import { assertListed, walletLimits } from './limits.js'
 import { chainIn, requireChain } from './networks.js'
 import { spentOn, WalletPayments, type WalletPayment } from './payments.js'
-import { signTransfer } from './signing.js'
 
 /** The longest time that a server has to collect a payment. */
 const MOST_SECONDS = 600
@@ -120,14 +119,18 @@ export class Wallets {
     const from = addressIn(entry)
     const chain = this.#deps.chain(config)
     const number = requireChain(String(config.network))
-    const asset = option.asset as Address
+    const { checkedAddress } = await import('./signing.js')
+    const asset = checkedAddress(option.asset.toLowerCase())!
+    const payTo =
+      checkedAddress(option.payTo)
+      ?? refuse('unprocessable', `${option.payTo} is not paid: its checksum is wrong, so it may be mistyped`)
     const currency = await chain.currency(asset, number, option.named)
     const micros = microsOfUnits(option.units, currency.decimals)
     const url = new URL(request.url)
     if (micros === 0n) refuse('unprocessable', 'the server asks for a payment of nothing')
-    if (option.payTo.toLowerCase() === from.toLowerCase())
+    if (payTo.toLowerCase() === from.toLowerCase())
       refuse('unprocessable', `the server asks for a payment to the wallet ${id} itself`)
-    assertListed(config, id, url, option.payTo)
+    assertListed(config, id, url, payTo)
     const limits = walletLimits(config)
     const amountUsd = dollarsOf(micros)
     const most = dollarsOf(limits.perPayment)
@@ -145,7 +148,7 @@ export class Wallets {
         ...request,
         wallet: id,
         ...(option.description !== undefined && { description: option.description }),
-        payTo: option.payTo,
+        payTo,
         network: `eip155:${number}`,
         asset,
         assetName: currency.name,
@@ -195,6 +198,7 @@ export class Wallets {
       const at = this.#now()
       const until = Math.floor(at / 1000) + terms.seconds
       const to = terms.payTo as Address
+      const { signTransfer } = await import('./signing.js')
       const transfer = await signTransfer(entry.secrets.key!, currency.domain, { to, units, until, nonce })
       const header = headerOf(terms, transfer)
       const { url, method, digest, payTo, network, amountUsd } = terms

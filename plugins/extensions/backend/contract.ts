@@ -6,8 +6,10 @@ import type {
   LinkMessage,
   OperationInputs,
   OperationOutputs,
+  ServiceStep,
+  ServiceTerms,
 } from '../../../sdk/node/extension/protocol.js'
-import type { Count, Role } from '../../../sdk/types.js'
+import type { Count, Ok, Role } from '../../../sdk/types.js'
 import type { ConnectedTools, ToolAnswered, ToolProgress } from '../../capabilities/contract.js'
 
 /** A request below `/x/{id}/`, as the kernel received it; the credential is already checked and removed. */
@@ -45,8 +47,21 @@ export interface ExtensionToolAsked {
   name: string
   input: { [field: string]: unknown }
 }
-/** The progress of a call, or its result. */
-export type ExtensionToolEvent = ToolProgress | ToolAnswered
+/** It offers one run of a service: answered with `extensions.answerOffer`. */
+export interface ToolOffers {
+  kind: 'offer'
+  id: string
+  publisher: string
+  offer: ServiceTerms
+}
+/** A step of a run that a person allowed. */
+export interface ToolServes {
+  kind: 'served'
+  id: string
+  event: ServiceStep
+}
+/** What a call tells, and last its result. */
+export type ExtensionToolEvent = ToolProgress | ToolOffers | ToolServes | ToolAnswered
 
 /** A type of files of which an extension derives a text. */
 export interface DocumentType {
@@ -87,6 +102,8 @@ export interface BackendServices {
   'extensions.tools'(): ConnectedTools
   /** Calls such a tool; the last event is its result. */
   'extensions.tool'(input: ExtensionToolAsked): Stream<ExtensionToolEvent>
+  /** Answers an offer of a call that runs; one that is over is fine. */
+  'extensions.answerOffer'(input: { id: string; approve: boolean }): Ok
   /** The types of files of which running extensions derive a text; of two for one ending the first. */
   'extensions.documentTypes'(): { types: DocumentType[] }
   /** Derives the text of a file in the data folder, by the running backend of an extension. */

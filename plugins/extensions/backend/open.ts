@@ -29,7 +29,8 @@ import { Schedule, scheduleOperations } from './events/schedule.js'
 import { secretOperations } from './secrets.js'
 import { serveRequest } from './serve.js'
 import { ExtensionStorage, storageOperations } from './storage.js'
-import { callExtensionTool, offeredTools, RunningToolCalls } from './tools.js'
+import { RunningToolCalls } from './tool-calls.js'
+import { callExtensionTool, offeredTools } from './tools.js'
 import type { Listeners } from '../listeners/listeners.js'
 import type { ProcessPlace } from './process/start-process.js'
 import { ignored } from '../../../sdk/index.js'
@@ -90,7 +91,7 @@ export const openBackends = (
         ...programs?.handlers,
         ...listening?.handlers,
         ...scheduleOperations(schedule),
-        ...toolOperations(backend, (call, text) => toolCalls.progress(id, call, text)),
+        ...toolOperations(backend, toolCalls),
         ...documentOperations(backend),
         ...fileOperations({ workspace: place.workspace, entries, used }),
         ...callOperations({ host, records, id, entries, link }),
@@ -131,6 +132,10 @@ export const openBackends = (
     calls: {
       'extensions.tools': () => offeredTools(tools),
       'extensions.tool': (asked, context) => callExtensionTool(tools, asked, context),
+      'extensions.answerOffer': ({ id, approve }) => {
+        toolCalls.answer(id, approve)
+        return { ok: true }
+      },
       'extensions.documentTypes': () => ({ types: documentTypes(tools) }),
       'extensions.document': (asked, { signal }) => derivedDocument({ ...tools, data: place.data }, asked, signal),
       'extensions.serve': (request, context) =>

@@ -4,6 +4,7 @@ import type { ExtensionBackend } from './backend.js'
 import type { HostHandlers } from './operations.js'
 import type { PublishedEvents } from './events/published-events.js'
 import type { ExtensionRecords } from '../runtime.js'
+import type { RunningToolCalls } from './tool-calls.js'
 
 /** The operations that add own routes. */
 export const routeOperations = (routes: RouteTable): Pick<HostHandlers, `routes.${'handle' | 'off'}`> => ({
@@ -20,8 +21,8 @@ export const routeOperations = (routes: RouteTable): Pick<HostHandlers, `routes.
 /** The operations that serve contributed tools. */
 export const toolOperations = (
   backend: ExtensionBackend,
-  progress: (call: number, text: string) => void,
-): Pick<HostHandlers, `tools.${'handle' | 'off' | 'progress'}`> => ({
+  calls: RunningToolCalls,
+): Pick<HostHandlers, `tools.${'handle' | 'off' | 'progress' | 'offer' | 'served'}`> => ({
   'tools.handle': ({ name }) => {
     if (!backend.extension.manifest.contributes?.tools?.some(tool => tool.name === name))
       refuse('not-found', `the manifest contributes no tool ${name}`)
@@ -33,7 +34,15 @@ export const toolOperations = (
     return {}
   },
   'tools.progress': ({ call, text }) => {
-    progress(call, text)
+    calls.progress(backend.extension.id, call, text)
+    return {}
+  },
+  'tools.offer': async ({ call, offer }) => {
+    const allowed = await calls.offer(backend.extension, call, offer)
+    return { ...(allowed !== undefined && { offer: allowed }) }
+  },
+  'tools.served': ({ call, offer, event }) => {
+    calls.served(backend.extension.id, call, offer, event)
     return {}
   },
 })

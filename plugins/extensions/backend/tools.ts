@@ -7,6 +7,7 @@ import type { ExtensionRecords } from '../runtime.js'
 import type { ExtensionBackend } from './backend.js'
 import type { ExtensionToolAsked, ExtensionToolEvent } from './contract.js'
 import type { Backends } from './runtime.js'
+import type { RunningToolCalls } from './tool-calls.js'
 
 const SERVER = 'extension:'
 const DEFAULT_MS = 60_000
@@ -17,27 +18,6 @@ export interface ToolDeps {
   readonly backends: Backends
   readonly records: Pick<ExtensionRecords, 'refused'>
   readonly calls: RunningToolCalls
-}
-
-/** The tool calls that run, by number, for their progress. */
-export class RunningToolCalls {
-  readonly #running = new Map<number, { readonly id: string; readonly progress: (text: string) => void }>()
-  #next = 0
-
-  begin(id: string, progress: (text: string) => void): number {
-    this.#running.set(++this.#next, { id, progress })
-    return this.#next
-  }
-
-  end(call: number): void {
-    this.#running.delete(call)
-  }
-
-  /** Progress of a call, if this extension runs it. */
-  progress(id: string, call: number, text: string): void {
-    const running = this.#running.get(call)
-    if (running?.id === id) running.progress(text)
-  }
 }
 
 /** The tools that running extensions serve, as a turn is offered them. */
@@ -84,19 +64,35 @@ export async function* callExtensionTool(
   const backend = backends.of(id)
   const tool = declaredTools(backend).find(declared => declared.name === name)
   if (!tool) return refuse('not-found', `the extension ${id} serves no tool ${name.slice(0, 200)}`)
-  const waiting: string[] = []
+  const waiting: ExtensionToolEvent[] = []
   let wake = () => {}
-  const call = calls.begin(id, text => {
-    waiting.push(text)
-    if (waiting.length > WAITING) waiting.shift()
-    wake()
-  })
   const timeoutMs = tool.timeoutMs ?? DEFAULT_MS
-  const late = AbortSignal.timeout(timeoutMs)
+  const late = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  const listen = (on: boolean) => {
+    clearTimeout(timer)
+    if (on) timer = setTimeout(() => late.abort(), timeoutMs)
+  }
+  const call = calls.begin(
+    id,
+    event => {
+      waiting.push(event)
+      // Only progress can be so much that it is dropped.
+      const first = waiting.findIndex(({ kind }) => kind === 'progress')
+      if (waiting.length > WAITING && first >= 0) waiting.splice(first, 1)
+      wake()
+    },
+    waits => listen(!waits),
+  )
+  listen(true)
   let result: ExtensionToolEvent | undefined
   const { link } = await backend.running(signal)
   const work = link
-    .request('tool', { name, call, input, conversationId, run, unattended: false }, AbortSignal.any([signal, late]))
+    .request(
+      'tool',
+      { name, call, input, conversationId, run, unattended: false },
+      AbortSignal.any([signal, late.signal]),
+    )
     .then(
       ({ text, data, error = false }) => ({
         kind: 'result' as const,
@@ -104,7 +100,7 @@ export async function* callExtensionTool(
         text,
         ...(isRecord(data) && { structured: data }),
       }),
-      error => failed(name, error, late.aborted ? `did not answer within ${timeoutMs / 1000} s` : undefined),
+      error => failed(name, error, late.signal.aborted ? `did not answer within ${timeoutMs / 1000} s` : undefined),
     )
     .then(found => {
       result = found
@@ -112,14 +108,16 @@ export async function* callExtensionTool(
     })
   try {
     while (!result) {
-      for (let text = waiting.shift(); text !== undefined; text = waiting.shift())
-        yield { kind: 'progress', message: text }
+      for (let event = waiting.shift(); event !== undefined; event = waiting.shift()) yield event
       if (result) break
       await Promise.race([work, new Promise<void>(resolve => (wake = resolve))])
     }
     signal.throwIfAborted()
+    // Steps that came just before the result belong before it.
+    yield* waiting.splice(0)
     yield result
   } finally {
+    clearTimeout(timer)
     calls.end(call)
   }
 }

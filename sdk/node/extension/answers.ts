@@ -1,4 +1,13 @@
-import type { ExtensionHost, ExtEvent, ExtResponse, Off, ExtensionToolContext, ExtensionToolResult } from './host.js'
+import type { ServiceStep, ServiceTerms } from './protocol.js'
+import type {
+  AllowedService,
+  ExtensionHost,
+  ExtEvent,
+  ExtResponse,
+  Off,
+  ExtensionToolContext,
+  ExtensionToolResult,
+} from './host.js'
 import type { ExtensionLink } from './link.js'
 import {
   LINK_PIECE,
@@ -116,7 +125,18 @@ export class BackendAnswers {
     if (!use) return { text: `the extension does not serve the tool ${name}`, error: true }
     const progress = (text: string) =>
       void link.request('tools.progress', { call, text }).catch(ignored('only the progress is lost'))
-    return use(input, { ...context, signal, progress })
+    const offer = async (service: ServiceTerms): Promise<AllowedService | undefined> => {
+      const { offer: allowed } = await link.request('tools.offer', { call, offer: service }, signal)
+      if (allowed === undefined) return undefined
+      const step = (event: ServiceStep) =>
+        void link.request('tools.served', { call, offer: allowed, event }).catch(ignored('only the step is not shown'))
+      return {
+        status: text => step({ event: 'status', text }),
+        result: data => step({ event: 'result', data }),
+        receipt: receipt => step({ event: 'receipt', ...receipt }),
+      }
+    }
+    return use(input, { ...context, signal, progress, offer })
   }
 
   async #document(

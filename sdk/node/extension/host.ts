@@ -8,6 +8,8 @@ import type {
   ListenerState,
   ListenerStatus,
   OfferedTemplate,
+  ServiceReceiptStep,
+  ServiceTerms,
   TemplateUse,
 } from './protocol.js'
 
@@ -85,6 +87,19 @@ export interface ExtensionToolContext {
   unattended: boolean
   signal: AbortSignal
   progress(text: string): void
+  /**
+   * Offers one run of a service to the person who watches, who sees what it does and costs. A yes allows exactly this
+   * run; undefined: no, or nobody answered.
+   */
+  offer(service: ServiceTerms): Promise<AllowedService | undefined>
+}
+
+/** A run that a person allowed: what is told of it shows below the offer. */
+export interface AllowedService {
+  status(text: string): void
+  result(data: unknown): void
+  /** Says what it cost; the last step. */
+  receipt(receipt: Omit<ServiceReceiptStep, 'event'>): void
 }
 
 /** What a tool answers. */

@@ -316,6 +316,8 @@ export interface HostOperations {
   'tools.handle'(input: { name: Name }): {}
   'tools.off'(input: { name: Name }): {}
   'tools.progress'(input: { call: Count; text: string & tags.MaxLength<20000> }): {}
+  'tools.offer'(input: { call: Count; offer: ServiceTerms }): { offer?: string }
+  'tools.served'(input: { call: Count; offer: string & tags.MaxLength<100>; event: ServiceStep }): {}
   'documents.handle'(input: { id: Name }): {}
   'documents.off'(input: { id: Name }): {}
   'listeners.state'(input: {}): { state: ListenerState }
@@ -344,6 +346,43 @@ export interface RouteInput {
   json?: true
   caller: { kind: 'person' | 'token' | 'turn' | 'extension'; actor: string; role: Role }
 }
+
+/** A text of an offer, which a person reads. */
+type OfferText<Most extends number> = string & tags.MinLength<1> & tags.MaxLength<Most>
+/** What a run costs, in the publisher's credits. */
+type Credits = number & tags.Minimum<0> & tags.Maximum<1000000000>
+
+/** One run of a service that an extension offers; its publisher is that of the extension. */
+export interface ServiceTerms {
+  slug: OfferText<120>
+  name: OfferText<120>
+  description: OfferText<2000>
+  creditsPerRun: Credits
+  /** What is left of an allowance, and until when. */
+  credits?: { allowance: Credits; remaining: Credits; resetsAt: string & tags.MaxLength<40> }
+  /** What this run is asked to do. */
+  request: OfferText<4000>
+  why?: OfferText<2000>
+}
+/** How far a run that a person allowed is. */
+export interface ServiceStatusStep {
+  event: 'status'
+  text: string & tags.MaxLength<2000>
+}
+/** What it found. */
+export interface ServiceResultStep {
+  event: 'result'
+  data: unknown
+}
+/** What it cost in the end. */
+export interface ServiceReceiptStep {
+  event: 'receipt'
+  outcome: 'ok' | 'refunded' | 'refused'
+  credits: Credits
+  remaining?: Credits
+}
+/** A step of a run that a person allowed. */
+export type ServiceStep = ServiceStatusStep | ServiceResultStep | ServiceReceiptStep
 
 /** What the daemon asks of a backend. */
 export interface BackendOperations {

@@ -165,6 +165,8 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
     'schedule.cron': (work: OperationInput<HostOperations, 'schedule.cron'>) => schedule.cron(work),
     'tools.off': () => {},
     'tools.progress': () => {},
+    'tools.offer': () => ({}),
+    'tools.served': () => {},
   }
   const daemon: ExtensionLink<BackendOperations> = new ExtensionLink<BackendOperations>({
     send: message => queueMicrotask(() => author.receive(structuredClone(message))),

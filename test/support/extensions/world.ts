@@ -29,6 +29,9 @@ class World {
   }
 }
 
+/** The calls with which backends derive texts of files. */
+const DOCUMENTS = ['extensions.documentTypes', 'extensions.document']
+
 const worlds = new Map<string, World>()
 
 /** The world of the daemon with this data folder. */
@@ -92,7 +95,7 @@ export const extensionDaemon = async (
     own,
     JSON.stringify({
       ...{ ...manifest, boot: true, entry: 'test/support/extensions/plugin.js', routes: {} },
-      calls: ['extensions.serve', 'extensions.tools', 'extensions.tool'],
+      calls: ['extensions.serve', 'extensions.tools', 'extensions.tool', 'extensions.answerOffer', ...DOCUMENTS],
     }),
   )
   const world = new World()

@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { encodeFunctionData, parseAbi, type Address, type Hex } from 'viem'
+import { encodeFunctionData, getAddress, parseAbi, type Address, type Hex } from 'viem'
 import { root } from '../daemon.js'
 
 /** The number of the chain. */
@@ -68,7 +68,7 @@ export const localChain = async (t: Pick<Test, 'teardown'>): Promise<LocalChain>
   const { bytecode } = JSON.parse(readFileSync(join(root, '..', 'test/fixtures/chain/dollars.json'), 'utf8')) as {
     bytecode: Hex
   }
-  const dollars = (await run(evm, { data: bytecode })).createdAddress!.toString()
+  const dollars = getAddress((await run(evm, { data: bytecode })).createdAddress!.toString())
   const receipts = new Map<string, object>()
   const sent: Hex[] = []
   let last: Promise<unknown> = Promise.resolve()

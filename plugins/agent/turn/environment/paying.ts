@@ -8,7 +8,7 @@ import { needTools } from './needs.js'
 
 type PayingTurn = Pick<
   Turn,
-  'conversationId' | 'run' | 'log' | 'record' | 'outside' | 'byOutsiders' | 'markOutside' | 'forgetAnswer'
+  'conversationId' | 'run' | 'log' | 'record' | 'entry' | 'outside' | 'byOutsiders' | 'markOutside' | 'forgetAnswer'
 >
 
 /** What people give and allow on request of a turn. */
@@ -45,7 +45,9 @@ const payTools = (
     served: async () =>
       (await host.serves('wallets.usable')) && (await host.call('wallets.usable', { ...allowed })).wallets.length > 0,
     get cautious() {
-      return turn.byOutsiders || turn.outside !== undefined
+      // What a program reads by itself is not seen here.
+      const reads = turn.entry.fields.harness === 'vendor-code'
+      return reads || turn.byOutsiders || turn.outside !== undefined
     },
     earlier: async (call, request) =>
       (await host.serves('wallets.earlier'))

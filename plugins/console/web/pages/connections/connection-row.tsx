@@ -27,6 +27,7 @@ const KINDS: { readonly [kind: string]: string } = {
   extension: 'an extension',
   browser: 'an account at a site',
   identity: 'an identity',
+  wallet: 'a wallet',
 }
 /** The secret field with the seed of one-time codes. */
 const SEED = 'otp'

@@ -9,7 +9,7 @@ import type { CardRow } from '../../run/row-kinds.js'
 import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { AskButton } from '../../ui/dialog.js'
-import { usdTextOf, visibleName, visibleText } from '../../ui/format.js'
+import { visibleName, visibleText } from '../../ui/format.js'
 import { Markdown } from '../../ui/markdown.js'
 import { reaches } from '../registry.js'
 import { FaultLine } from '../../ui/page.js'
@@ -235,12 +235,12 @@ const offerFacts = (card: Card): readonly (readonly [string, string | undefined]
   if (card.kind !== 'payment_offer') return []
   const { amountUsd, url, description, payTo, network, assetName, asset, spentTodayUsd, dailyCapUsd, why } = card.offer
   return [
-    ['Amount', usdTextOf(Number(amountUsd))],
+    ['Amount', `$${amountUsd}`],
     ['For', description],
     ['Address', url],
     ['Paid to', payTo],
     ['With', `${assetName} (${asset}) on ${network}`],
-    ['Spent today', `${usdTextOf(Number(spentTodayUsd))} of ${usdTextOf(Number(dailyCapUsd))}`],
+    ['Spent today', `$${spentTodayUsd}, at most $${dailyCapUsd} a day`],
     ['Why', why],
   ]
 }
@@ -274,7 +274,7 @@ const Decision = ({ card, action, answer }: AnswerProps<Exclude<Card, QuestionCa
             {YES[kind]}
           </ActionButton>
           <ActionButton action={action} class="danger apart-button" work={() => decide(false)}>
-            {kind === 'plan' ? 'Not yet' : 'Decline'}
+            {kind === 'plan' ? 'Not yet' : kind === 'payment_offer' ? 'Deny' : 'Decline'}
           </ActionButton>
         </div>
       ) : (

@@ -1,0 +1,87 @@
+import t from 'tap'
+import { walled } from '../../attack/support.js'
+import { extensionDaemon } from '../../support/extensions/world.js'
+import { exactly } from '../../support/lists.js'
+import { modelServer } from '../../support/servers/model-server.js'
+import { framesOf } from '../../support/turns.js'
+
+const ID = 'acme.prints'
+const SERVER = `export const activate = host => {
+  host.tools.handle('print', async ({ pages }, { offer }) => {
+    const run = await offer({
+      slug: 'print', name: 'Print', description: 'Prints on paper.', creditsPerRun: pages,
+      request: pages + ' pages', why: 'The report is to be signed.', publisher: 'somebody.else',
+    })
+    if (!run) return { text: 'nothing was printed', error: true }
+    run.status('printing')
+    run.result({ pages })
+    run.receipt({ outcome: 'ok', credits: pages, remaining: 7 })
+    run.status('too late')
+    return { text: 'printed' }
+  })
+}`
+
+t.test(
+  'a tool of an extension offers a service: a yes allows one run, which is shown with its receipt',
+  walled(),
+  async t => {
+    // It waits for a person far longer than a call may take.
+    const tool = { name: 'print', title: 'Print', description: 'Prints.', input: { type: 'object' }, timeoutMs: 1000 }
+    let asked = 0
+    const server = await modelServer(t, 'openai', ({ text }) =>
+      text
+        ? ++asked % 2 === 1
+          ? { calls: [{ name: 'acme_prints__print', input: { pages: 3 } }] }
+          : { text: ['Done.'] }
+        : { status: 200, body: '{"data":[{"id":"m"}]}' },
+    )
+    const { client, run } = await extensionDaemon(t, {
+      groups: ['agent', 'agents', 'settings'],
+      files: { 'README.md': '# work\n' },
+      fakes: {
+        'endpoints.choices': () => ({
+          endpoints: [
+            {
+              ...{ id: 'local', label: 'Local', default: 'm', ready: true },
+              models: [{ id: 'm', label: 'M', efforts: [], badges: [] }],
+            },
+          ],
+        }),
+        'endpoints.target': () => server.target(),
+      },
+    })
+    await run(ID, { manifest: { contributes: { tools: [tool] } }, server: SERVER })
+    const turn = async (conversationId: string, approve: boolean, waitMs: number) => {
+      const { run } = await client.call('POST /agent', {
+        ...{ conversationId, prompt: 'go', agent: 'endpoint/local', model: 'm', permissionMode: 'bypassPermissions' },
+      })
+      const watched = framesOf(client, conversationId, { run })
+      const card = await watched.until(({ kind }) => kind === 'service_offer')
+      await new Promise(resolve => setTimeout(resolve, waitMs))
+      await client.call('POST /agent/reply', { kind: 'service_offer', requestId: card.requestId, approve })
+      return { card, frames: (await watched.all()).map(({ event }) => event) }
+    }
+
+    const { card, frames } = await turn('yes', true, 1500)
+    t.match(card, {
+      offer: {
+        ...{ slug: 'print', name: 'Print', creditsPerRun: 3, request: '3 pages', why: 'The report is to be signed.' },
+        publisher: ID,
+      },
+    })
+    const { requestId } = card
+    t.match(
+      frames.filter(({ kind }) => kind === 'service_event' || kind === 'service_receipt'),
+      exactly(
+        { kind: 'service_event', requestId, event: { event: 'status', text: 'printing' } },
+        { kind: 'service_event', requestId, event: { event: 'result', data: { pages: 3 } } },
+        { kind: 'service_receipt', requestId, outcome: 'ok', credits: 3, remaining: 7 },
+      ),
+    )
+    t.match(JSON.stringify(frames), /"printed"/)
+
+    const refused = (await turn('no', false, 0)).frames
+    t.match(JSON.stringify(refused), /nothing was printed/)
+    t.notOk(refused.some(({ kind }) => kind === 'service_event' || kind === 'service_receipt'))
+  },
+)
