@@ -8,7 +8,10 @@ import type { WsPath } from '../tree/contract.js'
  */
 export type SearchMode = 'q' | 'find' | 'files' | 'def' | 'refs' | 'sym' | 'ast'
 
-/** Why something was found. */
+/**
+ * Why something was found. `sem`: the file is about what was asked, with how near it is; `rerank`: its rank by words
+ * and by that together. Neither appears while `features` names `semantic`.
+ */
 export type SearchTagKind =
   | 'def'
   | 'text'
@@ -157,7 +160,9 @@ export interface SearchCalls {
    * `find` searches a text or regular expression on the disk; `files` names (`*`, `?`, `**` make it a pattern);
    * `def`, `refs` and `sym` for symbols (`fn:`, `class:`, `type:` or `const:` in front of the name narrows `sym`);
    * `ast` for code of the shape of the query, in which `$NAME` stands for one part and `$$$` for any number, in
-   * JavaScript, TypeScript, HTML and CSS. `q` decides by the form of the query and fuses several of them.
+   * JavaScript, TypeScript, HTML and CSS. `q` decides by the form of the query and fuses several of them. Questions in
+   * words also find other words for the same thing, and files that are about it: what files are about is learned here,
+   * from the workspace's own text (60 to 50,000 files), and sent nowhere.
    *
    * `dir` is a folder to stay in, `include` has patterns separated by commas (`*.ts`, `.ts`, `src/**`, `./src`,
    * `!docs`).

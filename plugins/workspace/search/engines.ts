@@ -1,6 +1,6 @@
 import { Refusal } from '../../../sdk/index.js'
 import { Semaphore } from '../../../sdk/node/concurrency/semaphore.js'
-import type { SearchFreshness, SearchMode } from './contract.js'
+import type { SearchFreshness, SearchMode, SearchTag } from './contract.js'
 import { byScore, type SearchedFile, type SearchedFiles } from './found.js'
 import { endingOf } from '../derived/document-format.js'
 import { documentSearch, type DocumentQuery, type SearchedTexts } from './document-search.js'
@@ -80,8 +80,9 @@ export class Engines {
     query: string,
     text: Pick<EngineQuestion, 'literal' | 'word' | 'caseSensitive'>,
   ): Promise<SearchedFiles> {
-    this.#missing.add('semantic')
     const form = text.literal ? ({ kind: 'regex' } as const) : formOf(query)
+    // What files are about counts for questions in words.
+    if (form.kind !== 'words') this.#missing.add('semantic')
     switch (form.kind) {
       case 'path': {
         const [names, lines] = await Promise.all([
@@ -172,7 +173,8 @@ export class Engines {
   }
 
   async #chunks(words: readonly string[]): Promise<SearchedFile[]> {
-    const chunks = await this.#ask('chunks', { words, scope: this.#disk.scope })
+    const { chunks, byMeaning } = await this.#ask('chunks', { words, scope: this.#disk.scope })
+    if (!byMeaning) this.#missing.add('semantic')
     const files = new Map<string, SearchedFile>()
     const slots = new Semaphore(READ_AT_ONCE)
     const best = await Promise.all(
@@ -183,8 +185,7 @@ export class Engines {
       files.set(chunk.path, file)
       file.count += 1
       const line = best[at] ?? chunk.line
-      const tags = [{ kind: 'bm25' as const, score: Math.round(chunk.score * 1000) / 1000 }]
-      file.lines.push({ line, tags, words })
+      file.lines.push({ line, tags: tagsOf(chunk), words })
     }
     return [...files.values()]
   }
@@ -212,6 +213,15 @@ export class Engines {
     return value
   }
 }
+
+const rounded = (score: number): number => Math.round(score * 1000) / 1000
+
+/** Why a part was found: its words, what its file is about, and the rank that both together gave it. */
+const tagsOf = ({ score, worded, meaning }: FoundChunk): SearchTag[] => [
+  ...(worded > 0 ? [{ kind: 'bm25' as const, score: rounded(worded) }] : []),
+  ...(meaning === undefined ? [] : [{ kind: 'sem' as const, score: rounded(meaning) }]),
+  ...(meaning === undefined || worded === 0 ? [] : [{ kind: 'rerank' as const, score: rounded(score) }]),
+]
 
 /** The query for the texts of documents, by the form of a query for anything. */
 const documentQuery = (query: string, text: Omit<DocumentQuery, 'query' | 'all'>): DocumentQuery | undefined => {
