@@ -27,7 +27,8 @@ const LEFT_OUT = new RegExp(
   String.raw`^dist/test/(?:(?:attack/(?:attempts|browser|limits|machine|network|texts|wall|work)|clients|crash|museum`
     + String.raw`|programs|sdk/cli/machine|shipped)/.*`
     + String.raw`|attack/(?:extension.*|hand-written-values|hostile-servers|ordinary-user|planted-.*)`
-    + String.raw`|apart|bench|offline|places|readme|readme-agents|sdk/(?:package|cli-extension|cli/cli-complete)`
+    + String.raw`|apart|bench|offline|places|readme|readme-agents`
+    + String.raw`|sdk/(?:package|cli-extension|cli/cli-complete|examples/journey)`
     + String.raw`|plugins/agent/(?:copies/copies-(?:conversion|names)`
     + String.raw`|providers/(?:connected-programs|opencode|shared-programs))`
     + String.raw`|plugins/console/(?:every-page|journeys|first-touch/.*)|plugins/secrets/shell-line`

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
 import {
   cpSync,
+  existsSync,
   globSync,
   mkdirSync,
   mkdtempSync,
@@ -109,8 +110,16 @@ t.test('the examples are in the package, and compile as they are copied', async 
   for (const name of names) {
     const copy = join(author, `copy-of-${name}`)
     cpSync(join(examples, name), copy, { recursive: true })
-    const { server } = JSON.parse(readFileSync(join(copy, 'intentic-extension.json'), 'utf8')) as { server: string }
-    t.ok(globSync(server, { cwd: copy }).length, `${name} has ${server}`)
+    const { server, entry } = JSON.parse(readFileSync(join(copy, 'intentic-extension.json'), 'utf8')) as {
+      server?: string
+      entry?: string
+    }
+    const halves = [server, entry].filter(file => file !== undefined)
+    t.same(
+      halves.filter(file => !existsSync(join(copy, file))),
+      [],
+      name,
+    )
   }
   t.match(await ended(process.execPath, [COMPILER, '--incremental'], author), { code: 0, out: '' })
 })

@@ -90,8 +90,9 @@ export class DocumentTexts {
       if (known && !reader) continue
       const key = known && reader && textKey(known.hash, reader)
       const file = key === undefined ? undefined : await this.#parts.store.textFile(key)
-      if (typeof file === 'string') texts.push({ path, file })
-      else if (file !== 'failed' && (known?.restsUntil ?? 0) < Date.now()) {
+      if (file === 'failed') continue
+      if (file !== undefined) texts.push({ path, file })
+      else if ((known?.restsUntil ?? 0) < Date.now()) {
         waiting += 1
         if (this.#waiting.size < MOST_WAITING) this.#waiting.set(name, { root, path })
       }

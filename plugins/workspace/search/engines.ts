@@ -246,18 +246,20 @@ const documentQuery = (query: string, text: Omit<DocumentQuery, 'query' | 'all'>
   }
 }
 
-/** The best document ranks a little below the best file. */
+/** Shows of a document what it says rather than its bytes; the best one ranks a little below the best file. */
 const withDocuments = (found: SearchedFiles, documents: SearchedFiles | undefined): SearchedFiles => {
   if (!documents) return found
-  const best = found.files[0]?.score ?? 1
+  const said = new Set(documents.files.map(({ path }) => path))
+  const others = found.files.filter(({ path }) => !said.has(path))
+  const best = others[0]?.score ?? 1
   const top = documents.files[0]?.score ?? 1
-  const known = new Set(found.files.map(({ path }) => path))
-  const more = documents.files
-    .filter(({ path }) => !known.has(path))
-    .map(file => ({ ...file, score: Math.round(((best * file.score) / top) * 900) / 1000 }))
+  const ranked = documents.files.map(file => ({
+    ...file,
+    score: Math.round(((best * file.score) / top) * 900) / 1000,
+  }))
   const note = found.note ?? documents.note
   return {
-    files: [...found.files, ...more].sort(byScore),
+    files: [...others, ...ranked].sort(byScore),
     partial: found.partial || documents.partial,
     ...(note !== undefined && { note }),
   }

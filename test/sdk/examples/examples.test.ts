@@ -1,4 +1,4 @@
-import { cpSync, existsSync, readFileSync } from 'node:fs'
+import { cpSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { parseExtension } from '../../../plugins/extensions/manifest/parse.js'
@@ -13,7 +13,7 @@ import { font } from '../../support/documents/font.js'
 import { hostFor } from '../../../sdk/node/extension/testing.js'
 import { approvePending, daemonWithBackends, listedUntil } from '../../plugins/extensions/support.js'
 
-const EXAMPLES = ['failed-turns', 'font-names', 'glossary', 'open-tasks'] as const
+const EXAMPLES = readdirSync('sdk/examples')
 const MOST_LINES = 150
 const source = (name: string, file: string) => join('sdk/examples', name, file)
 /** Makes an example an extension of the workspace, as somebody does who begins from it. */
@@ -25,8 +25,9 @@ t.test('each example has a valid manifest and fewer than 150 lines', async t => 
   for (const name of EXAMPLES) {
     const bytes = readFileSync(source(name, 'intentic-extension.json'))
     t.match(parseExtension(bytes, name), { id: `examples.${name}`, compatible: true })
-    const files = ['intentic-extension.json', 'server.ts', 'page.js'].filter(file => existsSync(source(name, file)))
-    const lines = files.map(file => readFileSync(source(name, file), 'utf8').split('\n').length - 1)
+    const entries = readdirSync(join('sdk/examples', name), { recursive: true, withFileTypes: true })
+    const files = entries.flatMap(entry => (entry.isFile() ? [join(entry.parentPath, entry.name)] : []))
+    const lines = files.map(file => readFileSync(file, 'utf8').split('\n').length - 1)
     t.ok(lines.reduce((sum, each) => sum + each, 0) < MOST_LINES, `${name}: ${lines}`)
   }
 })
