@@ -281,7 +281,9 @@ export interface AccountsCalls extends AccountServices {
   }): ProviderLimits
 
   /**
-   * Begin to sign in at a provider in its first way.
+   * Begin to sign in at a provider in the first way that the sandbox completes by itself, else in its first way.
+   *
+   * What waits for a code or a key is finished with `POST /accounts/{provider}/login/finish`.
    *
    * - 404: no such provider
    * - 409: the loopback port that the provider fixes is in use

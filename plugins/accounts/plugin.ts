@@ -4,6 +4,7 @@ import { record } from '../../sdk/node/record/record.js'
 import { Accounts } from './accounts.js'
 import { accountsContract, type AccountsCalls } from './contract.js'
 import { examples } from './examples.js'
+import { plainFlow } from './sign-in/sign-ins.js'
 
 export const contract: Contract<AccountsCalls> = { ...accountsContract, examples }
 
@@ -62,7 +63,9 @@ export const activate = async (host: Host): Promise<void> => {
     'GET /accounts/{provider}/limits': ({ provider, force, model }) =>
       accounts.limits(provider, isForced(force), model),
     'POST /{provider}/login/start': async ({ provider }, { caller }) => {
-      const started = await accounts.signIns.start(await accounts.definition(provider), { by: personOf(caller) })
+      const definition = await accounts.definition(provider)
+      const flow = plainFlow(definition)
+      const started = await accounts.signIns.start(definition, { ...(flow && { flow }), by: personOf(caller) })
       return { url: started.url, handshake: started.handshake, expiresAt: started.expiresAt }
     },
     'POST /{provider}/login/cancel': cancel,

@@ -1,9 +1,7 @@
 import { refuse } from '../../sdk/index.js'
 import type { ProviderDefinition } from '../providers/contract.js'
-import { headersFor, providerWords, type AskProvider } from './provider-wire.js'
+import { headersFor, fitsHeader, providerWords, type AskProvider } from './provider-wire.js'
 import type { GrantedAccount } from './sign-in/oauth.js'
-
-const SENDABLE = /^[\x21-\x7e]+$/
 
 /** What a key grants: it is tried with one request that costs nothing. */
 export const triedKey = async (
@@ -12,7 +10,7 @@ export const triedKey = async (
   given: string,
 ): Promise<GrantedAccount> => {
   const value = given.trim()
-  if (!SENDABLE.test(value)) refuse('invalid', 'key: expected printable characters without blanks, found others')
+  if (!fitsHeader(value)) refuse('invalid', 'key: expected printable characters without blanks, found others')
   const { baseUrl, models, auth, label } = definition
   const credential = { kind: 'key', value } as const
   const answer = await ask({

@@ -10,6 +10,8 @@ import type { AccountCredential } from './stored-accounts.js'
 export interface WireRequest {
   readonly url: string
   readonly form?: { readonly [field: string]: string | undefined }
+  /** The fields of `form` are sent as JSON. */
+  readonly asJson?: boolean
   readonly headers?: { readonly [name: string]: string }
   readonly timeoutMs?: number
   readonly signal?: AbortSignal
@@ -31,17 +33,17 @@ export type AskProvider = (asked: WireRequest) => Promise<WireAnswer>
 /** Asks providers; one that does not answer is refused as a dependency. */
 export const providerWire =
   (listeners: () => Promise<readonly Listener[]>): AskProvider =>
-  async ({ url, form, headers, timeoutMs = TIMEOUT_MS, signal }) => {
+  async ({ url, form, asJson = false, headers, timeoutMs = TIMEOUT_MS, signal }) => {
     try {
       const reply = await askOutside({
         url,
         method: form ? 'POST' : 'GET',
         headers: {
           accept: 'application/json',
-          ...(form && { 'content-type': 'application/x-www-form-urlencoded' }),
+          ...(form && { 'content-type': asJson ? 'application/json' : 'application/x-www-form-urlencoded' }),
           ...headers,
         },
-        ...(form && { body: String(new URLSearchParams(given(form))) }),
+        ...(form && { body: asJson ? JSON.stringify(given(form)) : String(new URLSearchParams(given(form))) }),
         // Definitions come with the product or its deployment, which may run providers nearby.
         reach: { near: true, listeners: [...(await listeners())] },
         timeoutMs,
@@ -67,6 +69,11 @@ const parsed = (text: string, type = ''): unknown => {
     return type.startsWith('application/x-www-form-urlencoded') ? Object.fromEntries(new URLSearchParams(text)) : {}
   }
 }
+
+const SENDABLE = /^[\x21-\x7e]{1,4096}$/
+
+/** Whether a header takes a key. */
+export const fitsHeader = (value: string): boolean => SENDABLE.test(value)
 
 /** A field of a JSON value, by its path such as `account.email`. */
 export const fieldAt = (value: unknown, path: string): unknown => {

@@ -6,9 +6,10 @@ type Limits = NonNullable<ProviderDefinition['limits']>
 
 /** The windows in what a provider says: the paths of its definition into JSON, or the names of headers. */
 export const readWindows = ({ from, windows }: Limits, said: unknown, measuredAt: number): LimitWindow[] =>
-  windows.flatMap(({ kind, label, percent, resetsAt }) => {
+  windows.flatMap(({ kind, label, percent, limit, remaining, resetsAt }) => {
     const at = (path: string) => (from === 'headers' ? fieldOf(said, path.toLowerCase()) : fieldAt(said, path))
-    const used = numberOf(at(percent))
+    const used =
+      percent === undefined ? usedOf(numberOf(at(limit ?? '')), numberOf(at(remaining ?? ''))) : numberOf(at(percent))
     if (used === undefined) return []
     const opens = resetsAt === undefined ? undefined : readMoment(at(resetsAt), measuredAt)
     return [
@@ -21,6 +22,10 @@ export const readWindows = ({ from, windows }: Limits, said: unknown, measuredAt
       },
     ]
   })
+
+/** How much is used in percent; undefined: there is no limit. */
+const usedOf = (limit: number | undefined, remaining: number | undefined): number | undefined =>
+  limit === undefined || remaining === undefined || limit <= 0 ? undefined : ((limit - remaining) / limit) * 100
 
 const fieldOf = (said: unknown, name: string): unknown => (said as { [name: string]: unknown })[name]
 

@@ -25,13 +25,16 @@ const ELSEWHERE: LoopbackPage = { status: 400, title: 'Nothing is here', text: '
 
 /**
  * Listens where a definition says, at a free port where it names none; undefined: it sends browsers to another machine.
+ * `ending` makes the address one that nobody guesses.
  */
 export const openLoopback = async (
   registered: string | undefined,
+  ending: string | undefined,
   answer: (query: URLSearchParams) => Promise<LoopbackPage>,
 ): Promise<LoopbackListener | undefined> => {
   const place = new URL(registered ?? `http://${HOST}/callback`)
   if (place.protocol !== 'http:' || !isLoopbackHostname(place.hostname)) return undefined
+  if (ending !== undefined) place.pathname += `/${ending}`
   const server = createServer(({ method, url = '' }, res) => {
     const asked = URL.parse(url, `http://${HOST}`)
     if (method !== 'GET' || asked?.pathname !== place.pathname) return show(res, ELSEWHERE)
@@ -54,7 +57,10 @@ export const openLoopback = async (
   place.port = String(port)
   return {
     port,
-    redirectUri: registered !== undefined && new URL(registered).port === String(port) ? registered : place.href,
+    redirectUri:
+      ending === undefined && registered !== undefined && new URL(registered).port === String(port)
+        ? registered
+        : place.href,
     close: () => {
       server.close()
       server.closeIdleConnections()

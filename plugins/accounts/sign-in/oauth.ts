@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { refuse } from '../../../sdk/index.js'
 import { asData } from '../../../sdk/node/access/redact.js'
 import type { ProviderDefinition } from '../../providers/contract.js'
-import { fieldAt, answerText, providerWords, type AskProvider, type WireAnswer } from '../provider-wire.js'
+import { fieldAt, answerText, fitsHeader, providerWords, type AskProvider, type WireAnswer } from '../provider-wire.js'
 import type { AccountCredential } from '../stored-accounts.js'
 
 /** What a provider granted, and to whom. */
@@ -42,16 +42,21 @@ const MOST_TEXT = 200
 
 /** The page where a person signs in, with the challenge of a verifier (RFC 7636). */
 export const signInPage = (
-  { auth: { authorizeUrl: page = '', clientId, scopes = [] } }: ProviderDefinition,
+  { auth: { authorizeUrl: page = '', clientId, scopes = [], grants, parameters = {} } }: ProviderDefinition,
   { verifier, state, redirectUri }: { verifier: string; state: string; redirectUri?: string },
 ): string => {
   const url = new URL(page)
-  const asked = {
+  const oauth = {
     response_type: 'code',
     client_id: clientId,
     redirect_uri: redirectUri,
     scope: scopes.length > 0 ? scopes.join(' ') : undefined,
     state,
+  }
+  const asked = {
+    ...parameters,
+    // A page that takes an address alone has no field for the state: the address ends with it.
+    ...(grants === 'key' ? { callback_url: redirectUri } : oauth),
     code_challenge: createHash('sha256').update(verifier).digest('base64url'),
     code_challenge_method: 'S256',
   }
@@ -72,8 +77,22 @@ export class OAuth {
     definition: ProviderDefinition,
     { code, verifier, redirectUri }: { code: string; verifier: string; redirectUri?: string },
   ): Promise<GrantedAccount> {
+    if (definition.auth.grants === 'key') return this.#key(definition, { code, verifier })
     const form = { grant_type: 'authorization_code', code, redirect_uri: redirectUri, code_verifier: verifier }
     return this.#tokens(definition, form, [code, verifier])
+  }
+
+  /** Redeems a code for a key that lasts. */
+  async #key(
+    { auth: { tokenUrl = '' } }: ProviderDefinition,
+    { code, verifier }: { code: string; verifier: string },
+  ): Promise<GrantedAccount> {
+    const form = { code, code_verifier: verifier, code_challenge_method: 'S256' }
+    const answer = await this.#ask({ url: tokenUrl, form, asJson: true })
+    const value = answerText(answer.value, 'key')
+    if (answer.status !== 200 || !value) throw refusalOf(answer, [code, verifier])
+    if (!fitsHeader(value)) throw new OAuthRefusal('invalid_key', 'its key has characters that no header takes')
+    return { credential: { kind: 'key', value } }
   }
 
   /** Renews a credential; the provider may keep its refresh token, or rotate it. */
@@ -125,8 +144,12 @@ export class OAuth {
     form: { readonly [field: string]: string | undefined },
     secrets: readonly string[],
   ): Promise<GrantedAccount> {
-    const { tokenUrl = '', clientId, identity } = definition.auth
-    const answer = await this.#ask({ url: tokenUrl, form: { ...form, client_id: clientId } })
+    const { tokenUrl = '', clientId, clientSecret, identity, tokenBody } = definition.auth
+    const answer = await this.#ask({
+      url: tokenUrl,
+      form: { ...form, client_id: clientId, client_secret: clientSecret },
+      asJson: tokenBody === 'json',
+    })
     const { value } = answer
     const access = answerText(value, 'access_token')
     const refresh = answerText(value, 'refresh_token')

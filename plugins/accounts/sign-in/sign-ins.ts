@@ -122,7 +122,7 @@ export class SignIns {
       return { url, code, finish: 'none', lastsMs, proof: { deviceCode, intervalMs } }
     }
     const secrets = { verifier: randomBytes(32).toString('base64url'), state: randomBytes(32).toString('base64url') }
-    const listener = flow === 'redirect' ? await this.#listen(auth.redirectUri, handshake) : undefined
+    const listener = flow === 'redirect' ? await this.#listen(auth, handshake, secrets.state) : undefined
     const redirectUri = listener?.redirectUri ?? auth.redirectUri
     const proof = { ...secrets, ...(redirectUri !== undefined && { redirectUri }) }
     const finish = flow === 'code' ? 'code' : listener ? 'none' : 'redirect-url'
@@ -213,8 +213,15 @@ export class SignIns {
     return account
   }
 
-  async #listen(registered: string | undefined, handshake: string): Promise<LoopbackListener | undefined> {
-    const listener = await openLoopback(registered, query => this.#answered(handshake, query))
+  async #listen(
+    { redirectUri, grants }: ProviderDefinition['auth'],
+    handshake: string,
+    state: string,
+  ): Promise<LoopbackListener | undefined> {
+    const ending = grants === 'key' ? state : undefined
+    const listener = await openLoopback(redirectUri, ending, query =>
+      this.#answered(handshake, query, ending ?? query.get('state')),
+    )
     if (!listener) return undefined
     this.#listeners.set(handshake, listener)
     await this.#tellListeners()
@@ -222,10 +229,10 @@ export class SignIns {
   }
 
   /** Takes the answer with which a browser came back. */
-  async #answered(handshake: string, query: URLSearchParams): Promise<LoopbackPage> {
+  async #answered(handshake: string, query: URLSearchParams, state: string | null): Promise<LoopbackPage> {
     const failed = (status: 400 | 424, text: string) => ({ status, title: 'The sign-in failed', text })
     const attempt = this.#deps.attempts.get(handshake)
-    if (attempt?.state !== 'waiting' || !isSame(query.get('state'), attempt.proof?.state))
+    if (attempt?.state !== 'waiting' || !isSame(state, attempt.proof?.state))
       return failed(400, 'No sign-in waits for this answer.')
     const code = query.get('code')
     if (code === null) {
@@ -333,7 +340,7 @@ const flowOf = ({ id, label, auth }: ProviderDefinition, asked: SignInFlow | und
   const flow = asked ?? first
   if (!auth.flows.includes(flow))
     return refuse('unprocessable', `flow: expected one of ${auth.flows.join(', ')}, found ${flow}`)
-  if (flow !== 'key' && auth.clientId === undefined)
+  if (flow !== 'key' && lacksClient(auth))
     return refuse(
       'unprocessable',
       `${label} has no client id: set auth.clientId in ${id}.json, in the folder that models.providers of the `
@@ -341,6 +348,13 @@ const flowOf = ({ id, label, auth }: ProviderDefinition, asked: SignInFlow | und
     )
   return flow
 }
+
+/** The flow of clients that know one: the first that the sandbox completes by itself, where there is one. */
+export const plainFlow = ({ auth }: ProviderDefinition): SignInFlow | undefined =>
+  auth.flows.find(flow => (flow === 'device' || flow === 'redirect') && !lacksClient(auth)) ?? auth.flows[0]
+
+const lacksClient = ({ grants, clientId }: ProviderDefinition['auth']): boolean =>
+  grants !== 'key' && clientId === undefined
 
 const isOpenable = (address: string): boolean => {
   const url = URL.parse(address)
@@ -363,8 +377,11 @@ const codeIn = ({ proof }: SignInAttempt, text: string): string => {
 }
 
 const codeOfUrl = ({ proof }: SignInAttempt, text: string): string => {
-  const query = URL.parse(text.trim())?.searchParams ?? refuse('invalid', 'redirectUrl: expected a whole address')
-  if (!isSame(query.get('state'), proof?.state)) refuse('unprocessable', `redirectUrl: ${OTHER_STATE}`)
+  const address = URL.parse(text.trim()) ?? refuse('invalid', 'redirectUrl: expected a whole address')
+  const query = address.searchParams
+  // Where the page takes an address alone, that ends with the state.
+  const state = query.get('state') ?? address.pathname.split('/').at(-1)
+  if (!isSame(state, proof?.state)) refuse('unprocessable', `redirectUrl: ${OTHER_STATE}`)
   return (
     query.get('code')
     ?? refuse('dependency', `the provider reported ${JSON.stringify(query.get('error') ?? 'no code')}`)

@@ -1,4 +1,4 @@
-import { isPrivateAddress } from '../../../sdk/node/models/outgoing.js'
+import { isLoopbackHostname, isPrivateAddress } from '../../../sdk/node/models/outgoing.js'
 import { RESERVED_IDS } from '../reserved-ids.js'
 import { parseDefinition, type DefinedAuth, type ProviderDefinition } from './contract.js'
 
@@ -29,6 +29,14 @@ export const checkedDefinition = (file: string, text: string): ProviderDefinitio
     const missing = NEEDED[flow]!.find(field => !auth[field])
     if (missing) throw new Error(`auth.${missing}: expected for the sign-in ${flow}, found nothing`)
   }
+  const other = auth.grants === 'key' ? auth.flows.find(flow => flow !== 'key' && flow !== 'redirect') : undefined
+  if (other !== undefined)
+    throw new Error(`auth.flows: expected redirect or key where auth.grants is key, found ${other}`)
+  if (auth.grants === 'key' && auth.redirectUri !== undefined && !comesBack(auth.redirectUri))
+    throw new Error('auth.redirectUri: expected http of this machine where auth.grants is key')
+  for (const { kind, percent, limit, remaining } of limits?.windows ?? [])
+    if (percent === undefined ? !limit || !remaining : limit !== undefined || remaining !== undefined)
+      throw new Error(`limits.windows: expected percent, or limit and remaining, for ${kind.slice(0, 80)}`)
   return parsed
 }
 
@@ -42,6 +50,11 @@ const parsedDefinition = (text: string): ProviderDefinition => {
   if (result.success) return result.data
   const [first] = result.errors
   throw new Error(`${first?.path.replace('$input.', '')}: expected ${first?.expected}`)
+}
+
+const comesBack = (address: string): boolean => {
+  const url = URL.parse(address)
+  return url?.protocol === 'http:' && isLoopbackHostname(url.hostname)
 }
 
 const isSafe = (address: string): boolean => {

@@ -17,6 +17,17 @@ export interface DefinedAuth {
   deviceUrl?: string
   revokeUrl?: string
   clientId?: string
+  /** Sent with the client id, where a provider gives programs of people one too; it keeps nothing secret. */
+  clientSecret?: string
+  /**
+   * What the code of the sign-in page is exchanged for: tokens (OAuth) when left out; `key`: a key that lasts, for the
+   * code and its proof alone. That page takes `callback_url` and no client id.
+   */
+  grants?: 'key'
+  /** The form of requests for tokens: `form` when left out, as OAuth says. */
+  tokenBody?: 'form' | 'json'
+  /** What else the sign-in page is given in its address. */
+  parameters?: { [name: string]: string }
   redirectUri?: string
   scopes?: string[]
   /** Where the answer to a sign-in names the person: paths into it. */
@@ -56,7 +67,11 @@ export interface DefinedModels {
 export interface DefinedWindow {
   kind: string
   label?: string
-  percent: string
+  /** Where it says how much is used in percent. */
+  percent?: string
+  /** Where it says how much there is in all and how much is left, in place of `percent`. */
+  limit?: string
+  remaining?: string
   resetsAt?: string
   models?: string[]
 }

@@ -32,6 +32,7 @@ export const accountVerb: Verb = {
   notes: [
     'The command call providers.list names the providers, and how one signs in at each.',
     'Without --key-stdin a key or code is asked for at the terminal, and not shown.',
+    'If the browser is on another machine: --flow redirect --key-stdin takes the address that it ends at.',
     'A turn runs on it with run --agent PROVIDER; it gets the account with most room.',
   ],
   ids: { PROVIDER: ['providers', 'list'] },
@@ -39,7 +40,7 @@ export const accountVerb: Verb = {
     ...CONNECTION,
     flow: { value: 'FLOW', choices: FLOWS, help: 'add: how to sign in; default: the first way of the provider' },
     label: { value: 'LABEL', help: 'add: the name that people see' },
-    'key-stdin': { help: 'add: read the key or code from standard input' },
+    'key-stdin': { help: 'add: read the key, code or address from standard input' },
   },
   most: 3,
   run: (terminal, given) => {
@@ -94,8 +95,9 @@ const added = (terminal: Terminal, given: GivenArguments, provider: string): Pro
   return connected(terminal, given, async ({ client }) => {
     const asked = { ...(flow !== undefined && { flow: flow as ProviderSignIn['flow'] }), ...(label && { label }) }
     const started = await client.call('POST /accounts/{provider}/login/start', { provider, ...asked })
+    const pastes = given.on('key-stdin') && started.flow === 'redirect'
     const account =
-      started.finish === 'none'
+      started.finish === 'none' && !pastes
         ? await approved(terminal, client, provider, started)
         : await finished(terminal, given, client, provider, started)
     if (!account) return EXIT.failed
@@ -115,6 +117,9 @@ const finished = async (
   { handshake, url, finish }: SignInStart,
 ): Promise<ProviderAccount> => {
   const what = finish === 'key' ? 'key' : finish === 'code' ? 'code' : 'address it ends at'
+  // A code or address comes from the page, so that is named before standard input is read.
+  if (given.on('key-stdin') && finish !== 'key')
+    say(terminal, `open ${oneLine(url)}\nthen give the ${what} on standard input\n`)
   const text = given.on('key-stdin')
     ? await textOf(terminal.in)
     : await askHidden(terminal, `open ${oneLine(url)}\nthen enter the ${what}: `)

@@ -73,6 +73,12 @@ t.test('bad input is refused', async t => {
     t.match(await refusalOf(() => call('GET /providers/models', { after })), { status: 400, message: /cursor/ })
 })
 
+const PAGES = {
+  authorizeUrl: 'https://example.org/auth',
+  tokenUrl: 'https://example.org/token',
+  deviceUrl: 'https://example.org/device',
+}
+
 t.test('the shipped providers are listed with models, and none is ready without an account', async t => {
   const { call } = await world(t)
   const { providers, problems } = await call('GET /providers')
@@ -156,6 +162,13 @@ t.test('an invalid definition is reported to maintainers, and the others load', 
     'short.json': { id: 'short', label: 'Short' },
     'other.json': { ...good, id: 'another' },
     'flow.json': { ...good, id: 'flow', auth: { flows: ['device'], header: 'bearer' } },
+    'grant.json': { ...good, id: 'grant', auth: { flows: ['device'], header: 'bearer', grants: 'key', ...PAGES } },
+    'away.json': {
+      ...good,
+      id: 'away',
+      auth: { flows: ['redirect'], header: 'bearer', grants: 'key', redirectUri: 'https://example.org/', ...PAGES },
+    },
+    'window.json': { ...good, id: 'window', limits: { from: 'headers', windows: [{ kind: 'day', limit: 'x-limit' }] } },
     'notes.txt': 'not a definition',
   })
   const { providers, problems } = await call('GET /providers')
@@ -164,11 +177,14 @@ t.test('an invalid definition is reported to maintainers, and the others load', 
     problems,
     exactly(
       { file: 'agent.json', message: /reserved/ },
+      { file: 'away.json', message: /auth.redirectUri: expected http of this machine/ },
       { file: 'broken.json', message: /expected JSON/ },
       { file: 'flow.json', message: /auth.deviceUrl/ },
+      { file: 'grant.json', message: /auth.flows: expected redirect or key .* found device/ },
       { file: 'other.json', message: /expected the id other/ },
       { file: 'plain.json', message: /baseUrl: expected an https address/ },
       { file: 'short.json', message: /expected/ },
+      { file: 'window.json', message: /percent, or limit and remaining, for day/ },
     ),
   )
   for (const { id } of providers) t.notMatch(id, /^(agent|plain|broken|short|another|flow)$/)

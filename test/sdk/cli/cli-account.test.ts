@@ -12,7 +12,7 @@ import { going, type RunOptions, sandbox } from './cli-process.js'
 const daemonOf = async (t: Test, server: AccountServer, acme: { auth?: object } = {}): Promise<string> => {
   const folder = folderOf(t)
   const providers = join(folder, 'definitions')
-  mkdirSync(providers)
+  mkdirSync(providers, { recursive: true })
   writeFileSync(join(providers, 'acme.json'), JSON.stringify(server.definition('acme', acme)))
   const program = [join(import.meta.dirname, 'model-daemon.js'), folder, 'accounts', 'providers']
   const child = spawn(process.execPath, program, {
@@ -45,6 +45,26 @@ t.test('an account is added with a key, listed and removed from the command line
   t.match(await account([]), { code: 0, out: new RegExp(`acme +${id} +Team +connected`) })
   t.match(await account(['remove', 'acme', id]), { code: 0, out: `disconnected ${id}\n` })
   t.match(await account(['list', 'acme']), { out: /^no account/ })
+})
+
+t.test('a code, and the address that a browser elsewhere ended at, are given on standard input', async t => {
+  const server = await startAccountServer(t)
+  for (const [flow, redirectUri, read] of [
+    ['redirect', undefined, (landed: URL) => landed.href],
+    [
+      'code',
+      `${server.url}/shown`,
+      (landed: URL) => `${landed.searchParams.get('code')}#${landed.searchParams.get('state')}`,
+    ],
+  ] as const) {
+    const env = { SANDBOX_DATA: await daemonOf(t, server, { auth: { ...(redirectUri && { redirectUri }) } }) }
+    const running = going(t, ['account', 'add', 'acme', '--flow', flow, '--key-stdin'], { env, gives: true })
+    await until(() => /then give the (code|address)/.test(running.err()))
+    const landed = await server.approve(/open (\S+)/.exec(running.err())![1]!, `${flow}@example.org`)
+    running.give(`${read(new URL(landed))}\n`)
+    t.equal(await running.ended, 0)
+    t.match(running.out(), new RegExp(`^connected ${flow}@example\\.org`))
+  }
 })
 
 t.test('a sign-in on another device is waited for', async t => {

@@ -124,6 +124,8 @@ export interface Going {
   readonly out: () => string
   readonly err: () => string
   readonly pid: number
+  /** Writes to its standard input, and ends that; only with `gives`. */
+  give(text: string): void
   /** Waits until the output matches. */
   until(fits: RegExp): Promise<RegExpExecArray>
   /** Sends a signal and returns the exit code. */
@@ -132,13 +134,18 @@ export interface Going {
 }
 
 /** Starts the program and leaves it running. */
-export const going = (t: Teardown, args: readonly string[], { env = {}, cwd = tmpdir() }: RunOptions = {}): Going => {
+export const going = (
+  t: Teardown,
+  args: readonly string[],
+  { env = {}, cwd = tmpdir(), gives = false }: RunOptions & { readonly gives?: boolean } = {},
+): Going => {
   const { HOME } = process.env
   const child = spawn(process.execPath, [PROGRAM, ...args], {
     cwd,
     env: { PATH, HOME, ...ALSO_UNWALLED, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
+  if (!gives) child.stdin.end()
   let [out, err] = ['', '']
   const heard = new Set<() => void>()
   const hear = () => heard.forEach(listen => listen())
@@ -164,6 +171,7 @@ export const going = (t: Teardown, args: readonly string[], { env = {}, cwd = tm
     out: () => out,
     err: () => err,
     pid: child.pid!,
+    give: text => void child.stdin.end(text),
     ended,
     until: fits =>
       new Promise((resolve, reject) => {
