@@ -194,6 +194,11 @@ export interface CapabilityServices {
   'env.variables'(input: { conversationId: string; capabilities?: string[] }): TurnVariables
   /** Gives the browser's profile of an account that a turn may use. 404: it has none. */
   'capabilities.profile'(input: { id: string; capabilities?: string[] }): { profile: string; label: string }
+  /**
+   * Lists the origins that an account names, where its password and codes may be filled in; left out: the id is none of
+   * an account.
+   */
+  'capabilities.origins'(input: { id: string; capabilities?: string[] }): { origins?: string[] }
   /** Gives a one-time code to fill into a form, for a turn that may use the connection. */
   'capabilities.code'(input: { id: string; capabilities?: string[] }): { code: string }
   /** Lists what agents read about the connections that a turn may use; left out: all. */

@@ -62,7 +62,7 @@ export const activate = async (host: Host): Promise<void> => {
   await sweepAttempts(host.place.folder)
   const doors = new SshDoors(host, () => capabilities.entries)
   const own: KindHandler[] = [
-    cardedKind(agentKind(host.place), cards, AGENT_FIELDS),
+    cardedKind(agentKind(host), cards, AGENT_FIELDS),
     cardedKind(mcp.kind, cards, MCP_FIELDS),
     ...[cliKind(cards), sshKind(host, doors), plugins, ...sites.kinds],
   ]
@@ -154,6 +154,10 @@ export const activate = async (host: Host): Promise<void> => {
       }
     },
     'capabilities.profile': ({ id, capabilities: allowed }) => sites.profileFor(id, allowed),
+    'capabilities.origins': async ({ id, capabilities: allowed }) => {
+      const origins = await sites.originsOf(id, allowed)
+      return origins ? { origins } : {}
+    },
     'capabilities.code': async ({ id, capabilities: allowed }) => {
       if (allowed && !allowed.includes(id)) refuse('not-found', `this turn has no connection ${JSON.stringify(id)}`)
       return { code: (await codes.of(id)).code }

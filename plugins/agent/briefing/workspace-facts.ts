@@ -19,6 +19,7 @@ export const checkedOutBranch = (gitdir: string): string | undefined =>
 
 /** Where a turn runs. */
 export interface TurnPlace {
+  readonly repositories: readonly SeenRepository[]
   /** The folder that it starts in, from the root of the workspace. */
   readonly startIn?: string | undefined
   /** The network of its programs. */
@@ -39,15 +40,18 @@ const networkFacts = ({ network, networkAllow, networkOnly }: TurnPlace['network
   )
 }
 
-/** What a model should know of where it works: the date, repositories, branches, the machine and its network. */
-export const workspaceFacts = (at: number, repositories: readonly SeenRepository[], place: TurnPlace): string => {
+/** What a model should know of where it works: the date, and if given repositories, branches, machine and network. */
+export const workspaceFacts = (at: number, place: TurnPlace | undefined): string => {
+  const today = `Today is ${new Date(at).toISOString().slice(0, 10)} (UTC).`
+  if (!place) return today
+  const { repositories } = place
   const named = repositories
     .slice(0, MOST_NAMED)
     .map(({ repo, branch }) => `${repo}${branch === undefined ? '' : ` (branch ${branch})`}`)
   const more = repositories.length - named.length
   const list = more > 0 ? [...named, `${more} more`] : named
   return [
-    `Today is ${new Date(at).toISOString().slice(0, 10)} (UTC).`,
+    today,
     repositories.length === 0
       ? 'The workspace holds no repository with a commit.'
       : `Repositories of the workspace: ${list.join(', ')}.`,

@@ -14,7 +14,7 @@ export const NO_TOOL_PARTS: ToolParts = {
   connecting: { served, cards: async () => [], finished: async () => undefined },
   files: { served, find: () => refuse('unavailable', 'this sandbox has no search: search with a command') },
   browser: {
-    ...{ served, session: async () => undefined, code: noBrowser },
+    ...{ served, session: async () => undefined, code: noBrowser, origins: async () => undefined },
     of: () => ({ open: noBrowser, act: noBrowser, use: noBrowser }),
   },
   terminal: { served, open: noTerminal, close: noTerminal },

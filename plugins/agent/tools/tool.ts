@@ -95,6 +95,8 @@ export interface BrowserTools {
   of(account: string | undefined): OneBrowser
   /** A one-time code of a connection. */
   code(id: string): Promise<string>
+  /** The origins that an account names; undefined: the id is none of an account. */
+  origins(id: string): Promise<readonly string[] | undefined>
 }
 
 /** One browser of a conversation. */

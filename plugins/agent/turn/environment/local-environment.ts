@@ -149,8 +149,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const around = aroundOf(copyWall)
     const brief = await briefTurn(this.#deps, turn, { root, folders, hidden: hiddenBy(wall), persona, around, skills })
     const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
-    const notes = await turnNotes(this.#deps.host, turn, {
-      ...{ skills, persona, around, facts },
+    const notes = await turnNotes(this.#deps, turn, {
+      ...{ skills, persona, around, facts, folders, allowedTools, session: conversation.session },
       more: { before: added.notes ?? [], after: brief.notes },
     })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })

@@ -70,7 +70,7 @@ t.test(
     t.match(there.system, 'Commands start in the folder "packages/a"')
     t.match(
       there.asked,
-      /^\[\/review\] .* from \.claude\/commands\/review\.md\.\nReview b\.ts as b\.ts and c\.ts says\.$/,
+      /\[\/review\] .* from \.claude\/commands\/review\.md\.\nReview b\.ts as b\.ts and c\.ts says\.$/,
     )
     await set({ systemPromptMode: 'custom', systemPrompt: 'You are a poet.' })
     await turn('c')
