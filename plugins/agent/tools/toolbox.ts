@@ -39,8 +39,7 @@ const offeredSchema = (tool: Tool, lineHashes: boolean): ToolSchema => {
   const schema = tool.schema()
   if (lineHashes || schema.name !== 'Edit') return schema
   const { from: _from, to: _to, after: _after, ...properties } = schema.input.properties ?? {}
-  const required = [...new Set([...(schema.input.required ?? []), 'old'])]
-  return { ...schema, description: 'Replace a text in a file.', input: { ...schema.input, properties, required } }
+  return { ...schema, description: 'Replace a text in a file, or several.', input: { ...schema.input, properties } }
 }
 
 /** The sandbox tools in one tree. */
