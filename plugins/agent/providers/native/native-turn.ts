@@ -162,7 +162,10 @@ export class NativeTurn {
       }
       if (await this.#io.gap()) throw new NativeOver('moved')
       this.#goOn()
-      if (!(await this.#session.hear()) && this.#session.answered) return
+      const heard = await this.#session.hear()
+      const asked = this.#session.takeCompact()
+      if (asked !== undefined) yield* this.#compact('manual', asked)
+      if (!heard && this.#session.answered) return
       yield* this.#round()
     }
   }
