@@ -217,7 +217,7 @@ const workerIo = (
     const whole = turn.masker.maskJson(
       foreign
         ? await calledOutside(connected!.call(foreign, input, { signal, ask: card => raise(card), progress }), signal)
-        : await toolbox.run(name, input, signal, { person, subagents: subagentsOf(id), most }),
+        : await toolbox.run(name, input, signal, { call: id, person, subagents: subagentsOf(id), most }),
     )
     const limited = await limitedResult(whole, most, async text => keep?.(text))
     const place = limited.ok && !foreign && PLACED.has(category) ? shown.path : undefined

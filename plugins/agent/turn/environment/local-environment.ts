@@ -27,7 +27,6 @@ import type { References } from '../../secrets/references.js'
 import type { AdapterRun } from '../adapter-run.js'
 import { firstLineOf } from '../../first-line.js'
 import { disksFor } from './additions.js'
-import { approvalTools } from './approvals.js'
 import { ConnectOffers } from './connecting.js'
 import {
   apartNotice,
@@ -39,7 +38,7 @@ import {
   unfilteredNotice,
   worktreeFrame,
 } from './copy-words.js'
-import { needTools } from './needs.js'
+import { askedTools } from './paying.js'
 import { readSkill, skillsOf } from '../../personas/skills.js'
 import { briefTurn, instructedIn } from '../../briefing/brief-turn.js'
 import { turnNotes } from '../../briefing/turn-notes.js'
@@ -415,8 +414,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         this.#references(turn, this.#networks.get(turn), prepared.persona),
         {
           skill: readSkill(this.#deps.host, prepared, wall.workspace),
-          needs: needTools(this.#deps.host, turn),
-          approvals: approvalTools(this.#deps.host, turn),
+          ...askedTools(this.#deps.host, turn, prepared.persona),
           connecting: this.#offers.of(turn),
           files: searchTools(this.#deps.host, prepared),
           browser: browserTools(this.#deps.host, turn, {
