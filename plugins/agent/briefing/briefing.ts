@@ -16,7 +16,7 @@ import { workspaceMap } from './workspace-map.js'
 /** The turn that is briefed. */
 export interface BriefedTurn {
   readonly run: string
-  readonly conversation: Pick<Conversation, 'id' | 'branch' | 'session' | 'searchArm'>
+  readonly conversation: Pick<Conversation, 'id' | 'branch' | 'session' | 'searchArm' | 'startIn'>
   /** It is the first of its conversation. */
   readonly first: boolean
   /** It runs in the sandbox's own loop, which has the tool `Search` and no instructions of its own. */
@@ -40,7 +40,15 @@ export interface TurnBriefing {
 
 type Briefing = Pick<
   Settings,
-  'stableSystemPrompt' | 'terseOutput' | 'terseHoldout' | 'iqSearch' | 'iqSearchHoldout' | 'workspaceMap'
+  | 'stableSystemPrompt'
+  | 'terseOutput'
+  | 'terseHoldout'
+  | 'iqSearch'
+  | 'iqSearchHoldout'
+  | 'workspaceMap'
+  | 'network'
+  | 'networkAllow'
+  | 'networkOnly'
 >
 
 /** The cohorts of turns that begin now. */
@@ -53,14 +61,15 @@ const cohortsOf = ({ terseHoldout = 0, iqSearchHoldout = 0 }: Partial<Briefing> 
 })
 
 /** The notes that the settings ask for, and the arms of the experiments that are running. */
-export const briefingOf = async (
-  { stableSystemPrompt, terseOutput, terseHoldout, iqSearch, iqSearchHoldout, workspaceMap: mapped }: Briefing,
-  turn: BriefedTurn,
-): Promise<TurnBriefing> => {
+export const briefingOf = async (settings: Briefing, turn: BriefedTurn): Promise<TurnBriefing> => {
+  const { stableSystemPrompt, terseOutput, terseHoldout, iqSearch, iqSearchHoldout, workspaceMap: mapped } = settings
   const { run, conversation, first, native, persona, tree, folders, at } = turn
   const may = (note: TurnPersona['notes'][number]) => persona?.notes.includes(note) !== false
   const seen = seenBy(turn)
-  const facts = native ? workspaceFacts(at, may('context') ? seen : undefined) : undefined
+  const { startIn } = conversation
+  const facts = native
+    ? workspaceFacts(at, may('context') ? { repositories: seen, startIn, network: settings } : undefined)
+    : undefined
   const cohorts = cohortsOf({ terseHoldout, iqSearchHoldout })
   const terse = terseOutput ? { on: !isHeldOut('terse', run, terseHoldout), cohort: cohorts.terse } : undefined
   const teaches = iqSearch && native && turn.searches && may('search')

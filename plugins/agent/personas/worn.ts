@@ -96,10 +96,14 @@ export const requestedBy = ({
   persona,
   instructions = persona?.instructions,
   facts,
-}: PreparedTurn): Pick<TurnRequest, 'powers' | 'instructions' | 'facts'> => ({
+  project,
+  commands,
+}: PreparedTurn): Pick<TurnRequest, 'powers' | 'instructions' | 'facts' | 'project' | 'commands'> => ({
   ...(persona && { powers: persona.powers }),
   ...(instructions !== undefined && { instructions }),
   ...(facts !== undefined && { facts }),
+  ...(project && project.text !== '' && { project: project.text }),
+  ...(commands && { commands }),
 })
 
 /**

@@ -20,6 +20,7 @@ import type {
   ToolContent,
   TranscriptMessage,
 } from '../contract.js'
+import type { WorkspaceCommand } from '../instructions/workspace-commands.js'
 import type { Rooted } from '../tools/tree.js'
 
 /** What a provider can do under one harness. */
@@ -68,6 +69,10 @@ export interface TurnRequest {
   readonly instructions?: string
   /** For the end of the system prompt of the sandbox's own loop: date, branch and repositories. */
   readonly facts?: string
+  /** The instructions that came with the code, for the system prompt of the sandbox's own loop. */
+  readonly project?: string
+  /** The shortcuts that a message of this turn can call. */
+  readonly commands?: readonly WorkspaceCommand[]
   /** The conversation's session with the provider. */
   readonly sessionId?: string
   /** The record so far, when no session can be resumed. */
@@ -267,6 +272,8 @@ export interface ProviderAdapter {
   readonly ownHarness: Harness
   readonly models: readonly string[]
   readonly commands: readonly Command[]
+  /** Further shortcuts are those of the tree of one turn, which not everybody sees: they are not listed for others. */
+  readonly ofTree?: true
   abilities(harness: Harness): Abilities
   /** Whether an account of it is connected; left out: it has none. */
   holds?(account: string): Promise<boolean>

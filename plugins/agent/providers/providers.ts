@@ -125,6 +125,7 @@ export class Providers {
   /** Records the commands and refusals in a frame of a provider's turn; `on` is the account of its conversation. */
   heard(provider: string, frame: Frame, on?: { provider: string; id: string }): void {
     if (frame.kind === 'commands') {
+      if (this.#adapters.get(provider)?.ofTree) return
       this.#commands.set(provider, frame.items)
       return this.#keep(COMMANDS + provider, frame.items)
     }

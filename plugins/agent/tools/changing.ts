@@ -4,7 +4,7 @@ import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import { change, textContent, textOf } from './content.js'
 import { appended, bytesIn, fileFormOf, rewritten } from './file-form.js'
 import { editedLines } from './line-hashes.js'
-import { replaced } from './replaced.js'
+import { replacedParts } from './replaced.js'
 import { done, tool, type ToolContext } from './tool.js'
 import { at, isThere, readFound, replace } from './tree.js'
 
@@ -58,22 +58,25 @@ export const appendFile = tool('Append', {
 export const editFile = tool('Edit', {
   category: 'edit',
   describe: onPath,
-  refine: ({ old, from, to, after, all }, misfit) => {
-    const ways = [old, from, after].filter(way => way !== undefined).length
+  refine: ({ old, from, to, after, all, edits, new: next }, misfit) => {
+    const ways = [old, from, after, edits].filter(way => way !== undefined).length
     if (ways === 0) misfit('old', 'the text to replace, or a line in from or after', undefined)
-    if (ways > 1) misfit(old === undefined ? 'after' : 'old', 'one of old, from and after', old ?? after)
+    if (ways > 1) misfit(old === undefined ? 'after' : 'old', 'one of old, from, after and edits', old ?? after)
     if (to !== undefined && from === undefined) misfit('to', 'only with from', to)
     if (all !== undefined && old === undefined) misfit('all', 'only with old', all)
+    if (edits === undefined && next === undefined) misfit('new', 'the replacement', undefined)
+    if (edits !== undefined && next !== undefined) misfit('new', 'none beside edits', next)
   },
-  run: async ({ path, old, from, to, after: behind, new: next, all }, tree) => {
+  run: async ({ path, old, from, to, after: behind, new: next = '', all, edits }, tree) => {
     let lines = ''
     let found = ''
+    const parts = edits ?? (old === undefined ? undefined : [{ old, new: next, ...(all !== undefined && { all }) }])
     const { before, after } = await replace(tree, path, bytes => {
       if (!bytes) return refuse('not-found', `nothing in the workspace is named ${path}`)
       const { text, form } = fileFormOf(bytes, path)
-      if (old !== undefined) {
-        const edited = replaced(text, path, { old, next, all: all ?? false }, form)
-        found = edited.found === undefined ? '' : `; the text was found ${edited.found}`
+      if (parts) {
+        const edited = replacedParts(text, path, parts, form)
+        found = edited.found === undefined ? '' : `; ${edited.found}`
         return bytesIn(edited.text, form)
       }
       const edited = editedLines(text, path, {

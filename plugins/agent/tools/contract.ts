@@ -79,6 +79,17 @@ export interface EditInput {
   to?: LineName
   /** In place of `old`: the line after which the text is inserted; `0`: before the first line. */
   after?: LineName | '0'
+  /** The replacement; empty deletes what it replaces. Left out only with `edits`. */
+  new?: FileText
+  /** Replaces every occurrence. */
+  all?: boolean
+  /** In place of `old` and `new`: several replacements, made in order; if one does not fit, none is made. */
+  edits?: EditPart[] & tags.MinItems<1> & tags.MaxItems<100>
+}
+/** One of several replacements. */
+export interface EditPart {
+  /** The text to replace, which the file must hold exactly once without `all`. */
+  old: FileText & tags.MinLength<1>
   /** The replacement; empty deletes what it replaces. */
   new: FileText
   /** Replaces every occurrence. */
@@ -281,7 +292,7 @@ export interface ToolCalls {
   Write(input: ContentInput): string
   /** Append a text to a file, or create the file. */
   Append(input: ContentInput): string
-  /** Replace a text in a file, or whole lines of it. */
+  /** Replace a text in a file, several texts, or whole lines of it. */
   Edit(input: EditInput): string
   /** Delete a file, a link or an empty folder. */
   Delete(input: DeleteInput): string

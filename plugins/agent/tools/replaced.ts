@@ -1,4 +1,4 @@
-import { refuse } from '../../../sdk/index.js'
+import { Refusal, refuse } from '../../../sdk/index.js'
 import { withEnds, type FileForm } from './file-form.js'
 
 /** What to replace in a text. */
@@ -43,6 +43,29 @@ export const replaced = (text: string, path: string, what: Replacement, form: Fi
       : 'include more text around it'
   const like = places.length === 0 && lines.length > 0 ? ` ${BLANKS}` : ''
   return refuse('unprocessable', `${path} holds the text to replace ${times} times${like}, not once; ${advice}`)
+}
+
+/** Makes replacements one after another; refuses all of them if one does not fit. */
+export const replacedParts = (
+  text: string,
+  path: string,
+  parts: readonly { readonly old: string; readonly new: string; readonly all?: boolean }[],
+  form: FileForm,
+): ReplacedText => {
+  let [now, loose]: [string, number[]] = [text, []]
+  for (const [at, { old, new: next, all = false }] of parts.entries()) {
+    try {
+      const edited = replaced(now, path, { old, next, all }, form)
+      now = edited.text
+      if (edited.found !== undefined) loose.push(at + 1)
+    } catch (error) {
+      if (!(error instanceof Refusal) || parts.length === 1) throw error
+      refuse(error.reason, `edit ${at + 1} of ${parts.length}: ${error.message}; nothing was changed`)
+    }
+  }
+  if (loose.length === 0) return { text: now }
+  const which = parts.length === 1 ? 'the text' : `the text of edit ${loose.join(', ')}`
+  return { text: now, found: `${which} was found ${BLANKS}` }
 }
 
 const changed = (text: string, places: readonly Place[]): string => {

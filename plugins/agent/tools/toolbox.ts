@@ -7,6 +7,7 @@ import type { PreparedTurn } from '../turn/environment/environment.js'
 import type { ToolCategory } from '../turn/frames/frames.js'
 import { aroundOf, type ProgramListeners, treeCommand, turnPrograms } from '../turn/environment/shell.js'
 import type { KnownFiles } from './known-files.js'
+import { asMeant, pathAsMeant } from '../tool-inputs/as-meant.js'
 import { hiddenBy, toolsFor } from '../personas/worn.js'
 import type { ToolSchema } from './schema.js'
 import type { CallContext, Description, Tool, ToolParts } from './tool.js'
@@ -38,8 +39,7 @@ const offeredSchema = (tool: Tool, lineHashes: boolean): ToolSchema => {
   const schema = tool.schema()
   if (lineHashes || schema.name !== 'Edit') return schema
   const { from: _from, to: _to, after: _after, ...properties } = schema.input.properties ?? {}
-  const required = [...new Set([...(schema.input.required ?? []), 'old'])]
-  return { ...schema, description: 'Replace a text in a file.', input: { ...schema.input, properties, required } }
+  return { ...schema, description: 'Replace a text in a file, or several.', input: { ...schema.input, properties } }
 }
 
 /** The sandbox tools in one tree. */
@@ -74,13 +74,14 @@ export const toolbox = (
     hidden: hiddenBy(wall),
   }
   const { shorten } = listeners
+  const roots = [wall.workspace, root]
   return {
     face: (name, input) => {
       const tool = tools[name]
       if (!tool || !Object.hasOwn(tools, name))
         return { refused: `there is no tool ${name.slice(0, 80)}; expected one of ${Object.keys(tools).join(', ')}` }
       try {
-        return { category: tool.category, ...tool.describe(tool.check(input)) }
+        return { category: tool.category, ...tool.describe(tool.check(asMeant(name, input, roots))) }
       } catch (error) {
         if (error instanceof Refusal) return { refused: error.message }
         throw error
@@ -89,7 +90,7 @@ export const toolbox = (
     run: async (name, input, signal, callContext) => {
       const tool = tools[name]!
       try {
-        return await tool.run(tool.check(input), {
+        return await tool.run(tool.check(asMeant(name, input, roots)), {
           ...tree,
           signal,
           reach,
@@ -106,7 +107,7 @@ export const toolbox = (
         return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }
       }
     },
-    stamp: path => stamp(tree, path),
+    stamp: path => stamp(tree, pathAsMeant(path, roots)),
     offered: async allowed => {
       const [asks, proposes, connects, pays, finds, browses, opens] = await Promise.all(
         [parts.needs, parts.approvals, parts.connecting, parts.paying, parts.files, parts.browser, parts.terminal].map(

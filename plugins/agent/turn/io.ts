@@ -15,6 +15,7 @@ import type { AdapterRun } from './adapter-run.js'
 import type { RuledCall, SafetyGate } from './safety-gate.js'
 import type { ServerTools } from '../connected-tools/connected-tools.js'
 import type { ConnectedTool } from '../../capabilities/contract.js'
+import type { FolderInstructions } from '../instructions/project-instructions.js'
 import { LEAST_READ, limitedResult, MOST_READ } from '../outputs/limited-result.js'
 import { failed, type SubagentTools, type TurnWatcher } from '../tools/tool.js'
 import type { CallSummary, Toolbox } from '../tools/toolbox.js'
@@ -35,8 +36,12 @@ export interface TurnIoDeps {
   readonly connected?: ServerTools
   /** Keeps the whole text of a long result; returns the path of its file, where there is one. */
   readonly keep?: (text: string) => Promise<string | undefined>
+  /** What an agent is told of folders that it comes to; left out: nothing. */
+  readonly instructed?: (() => FolderInstructions) | undefined
 }
 
+/** Calls at a path: the instructions of its folder are told with the first result there. */
+const PLACED = new Set<ToolCategory>(['read', 'edit', 'move', 'search'])
 const MOST_TARGET = 120
 const MOST_STATE = 4 * 1024 * 1024
 
@@ -65,11 +70,12 @@ const workerIo = (
   turn: Turn,
   prepared: PreparedTurn,
   adapterRun: AdapterRun,
-  { toolbox, remembered, expose, titled, connected, safety, keep }: TurnIoDeps,
+  { toolbox, remembered, expose, titled, connected, safety, keep, instructed }: TurnIoDeps,
   helpers: Subagents,
   worker: ToolCaller,
 ): WorkingIo => {
   const { signal, helper } = worker
+  const folders = instructed?.()
   let { mode } = worker
   /** A subagent of an ended adapter is ended by its signal, and reports how. */
   const over = (): boolean => (helper === undefined ? adapterRun.over : turn.frozen)
@@ -216,7 +222,10 @@ const workerIo = (
           )
         : await toolbox.run(name, input, signal, { call: id, person, subagents: subagentsOf(id), most }),
     )
-    const result = await limitedResult(whole, most, async text => keep?.(text))
+    const limited = await limitedResult(whole, most, async text => keep?.(text))
+    const place = limited.ok && !foreign && PLACED.has(category) ? shown.path : undefined
+    const told = folders && place !== undefined ? turn.masker.mask(await folders.toldAt(place)) : ''
+    const result = { ...limited, text: limited.text + told }
     // The turn has closed the call already.
     if (!turn.record.openTools.some(call => call.id === id)) return result
     if (adapterRun.left && !result.ok) return refused(id, adapterRun.excuse)

@@ -1,5 +1,6 @@
 import type { OfferedTool, TurnIo, TurnRequest } from '../adapter.js'
 import { Replay } from '../script/replay.js'
+import { asMeant } from '../../tool-inputs/as-meant.js'
 import { todo } from '../../tools/todo.js'
 import type { Frame } from '../../turn/frames/frames.js'
 import { MAYBE_DONE } from './instructions.js'
@@ -102,7 +103,7 @@ async function* runOne(call: CallPart, past: Replay, deps: CallDeps): AsyncGener
   const { ok, text } = await io.tool(name, input, frame, deps.most)
   // The list of a subagent is not that of the turn.
   if (ok && name === 'Todo' && request.depth === 0)
-    yield { kind: 'todos', items: todo.check(input).items.map(item => ({ ...item })) }
+    yield { kind: 'todos', items: todo.check(asMeant(name, input, [])).items.map(item => ({ ...item })) }
   await keep({ kind: 'result', frame, ok, text })
 }
 

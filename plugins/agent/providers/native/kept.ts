@@ -1,3 +1,4 @@
+import { asMeant } from '../../tool-inputs/as-meant.js'
 import { shortText } from '../../outputs/head-and-tail.js'
 import type { AnswerEntry, CallPart, KeptFacts, KeptItem, KeptWords, SessionEntry } from './session.js'
 
@@ -15,7 +16,7 @@ const fieldOf = (input: CallPart['input'], name: string): string | undefined => 
 }
 
 const itemsOf = (input: CallPart['input']): readonly KeptItem[] | undefined => {
-  const items = input?.items
+  const { items } = asMeant('Todo', input ?? {}, []) as { items?: unknown }
   if (!Array.isArray(items)) return undefined
   return items.flatMap((item: unknown) => {
     const { content, status } = (item ?? {}) as { content?: unknown; status?: unknown }

@@ -53,6 +53,7 @@ export class LiveSession {
   #entries: SessionEntry[] = []
   /** Messages from before a restart that the adapter had not taken. */
   #unheard: readonly UserMessage[] = []
+  #compactFor: string | undefined
   /** Messages without an id that are in the session but not in the saved state yet. */
   #nameless: string[] = []
   /** Tokens of this run. */
@@ -157,6 +158,13 @@ export class LiveSession {
     await this.save()
   }
 
+  /** What a person who asked to make it shorter wants kept, once; undefined: nobody asked. */
+  takeCompact(): string | undefined {
+    const keep = this.#compactFor
+    this.#compactFor = undefined
+    return keep
+  }
+
   /** Adds messages since the last call; returns whether there were any. */
   async hear(): Promise<boolean> {
     const known = new Set(this.#entries.flatMap(entry => (entry.kind === 'words' ? (entry.messageId ?? []) : [])))
@@ -164,6 +172,11 @@ export class LiveSession {
     this.#unheard = []
     const fresh: NewEntry[] = []
     for (const { messageId, text: words, attachments } of said) {
+      const keep = askedToCompact({ words })
+      if (keep !== undefined) {
+        this.#compactFor = keep
+        continue
+      }
       const text = [words, ...attachments.map(path => `Attached: ${path}`)].join('\n')
       const nameless = messageId === undefined ? this.#nameless.indexOf(text) : -1
       if (nameless >= 0) this.#nameless.splice(nameless, 1)

@@ -1,6 +1,7 @@
 import type { EndpointChoice, EndpointTarget } from '../../../endpoints/contract.js'
 import { Refusal } from '../../../../sdk/index.js'
 import type { Abilities, ProviderAdapter, TurnIo, TurnRequest } from '../adapter.js'
+import type { Command } from '../../contract.js'
 import type { Frame, ProviderId } from '../../turn/frames/frames.js'
 import { ServerFault, withoutSecrets } from './faults.js'
 import type { NativeDeps, NativeTurn } from './native-turn.js'
@@ -21,8 +22,14 @@ export interface NativeProvider {
   target(request: TurnRequest): Promise<NativeTarget>
 }
 
-const COMMANDS: ProviderAdapter['commands'] = [
+const COMMANDS: readonly Command[] = [
   { name: 'compact', description: 'Replace earlier messages by a summary, to save room', hint: 'what to keep' },
+]
+
+/** The shortcuts of a turn: those of the loop, then those that came with the code. */
+const shownCommands = (commands: NonNullable<TurnRequest['commands']>): Command[] => [
+  ...COMMANDS,
+  ...commands.map(({ name, description, hint }) => ({ name, description, ...(hint !== undefined && { hint }) })),
 ]
 
 /** Runs turns of a model server with the sandbox's own tools. */
@@ -45,6 +52,7 @@ export const nativeAdapter = (provider: NativeProvider, deps: NativeDeps): Provi
     ownHarness: 'native',
     models,
     commands: COMMANDS,
+    ofTree: true,
     abilities: () => abilities,
     run: (request, io) => run(provider, deps, request, io),
   }
@@ -114,7 +122,7 @@ const targetOf = async ({ label, target }: NativeProvider, request: TurnRequest)
 /** Frames at the start of a turn, except those that an earlier attempt wrote. */
 function* opening(
   provider: ProviderId,
-  { conversationId, harness, state, resume, since = [] }: TurnRequest,
+  { conversationId, harness, state, resume, since = [], commands, depth }: TurnRequest,
   model: string,
   account?: string,
 ): Generator<Frame> {
@@ -125,4 +133,5 @@ function* opening(
   if (anew && lacks('session')) yield { kind: 'session', sessionId: nativeSessionOf(conversationId) }
   if ((anew || reason === 'switched') && lacks('init'))
     yield { kind: 'init', model, provider, harness, ...(account !== undefined && { account }) }
+  if (anew && commands && depth === 0 && lacks('commands')) yield { kind: 'commands', items: shownCommands(commands) }
 }

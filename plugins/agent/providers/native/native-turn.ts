@@ -1,4 +1,5 @@
 import { roundMark, type OfferedTool, type SubagentStep, type TurnIo, type TurnRequest } from '../adapter.js'
+import { shortText } from '../../outputs/head-and-tail.js'
 import type { FastModeFrame, Frame, ProviderId } from '../../turn/frames/frames.js'
 import type { ModelAnswer } from './answer.js'
 import { ASK_AGAIN, askModel, type AskAgain } from './ask.js'
@@ -73,6 +74,8 @@ const LEAST_ROOM = 600
 const MOST_SHORTER = 3
 /** The part of what a window holds that one result may take. */
 const RESULT = 0.2
+/** The part that the instructions of the code may take. */
+const PROJECT = 0.15
 /** The part of a request that a server takes which refused it and does not say how much it takes. */
 const ASSUMED = 0.7
 const TOLD_WINDOW = /\b(?:maximum|max|limit|at most)\b[^\n]{0,60}?\b(\d{4,8})\b/i
@@ -141,7 +144,10 @@ export class NativeTurn {
     }))
     // A prompt of a person's is the whole one.
     const facts = this.#request.instructions === undefined ? this.#request.facts : undefined
-    this.#instructions = facts === undefined ? instructions : `${instructions}\n\n${facts}`
+    // Small windows get less of what came with the code.
+    const { project = '' } = this.#request
+    const brought = shortText(project, (wire.window ?? UNKNOWN_WINDOW) * CHARACTERS_A_TOKEN * PROJECT)
+    this.#instructions = [instructions, brought, facts].filter(Boolean).join('\n\n')
     this.#wire = this.#shield ? { ...wire, model: this.#shield.over(wire.model) } : wire
     const { window = UNKNOWN_WINDOW, options } = wire
     this.#most = Math.min(window * COMPACT_AT, window - (options.maxOutputTokens ?? 0))
@@ -156,7 +162,10 @@ export class NativeTurn {
       }
       if (await this.#io.gap()) throw new NativeOver('moved')
       this.#goOn()
-      if (!(await this.#session.hear()) && this.#session.answered) return
+      const heard = await this.#session.hear()
+      const asked = this.#session.takeCompact()
+      if (asked !== undefined) yield* this.#compact('manual', asked)
+      if (!heard && this.#session.answered) return
       yield* this.#round()
     }
   }

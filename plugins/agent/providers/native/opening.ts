@@ -1,28 +1,37 @@
 import type { TurnRequest } from '../adapter.js'
 import { RunRecord, type Row } from '../../turn/run-record.js'
+import { commandCalled } from '../../instructions/workspace-commands.js'
 import { GO_ON, PLANNING } from './instructions.js'
 import { MOST_PICTURE } from './prompt.js'
 import { NO_TOKENS, type NewEntry, type SentPicture } from './session.js'
 
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif'])
 
-/** The message of a turn, with its attachments. */
+/** The message of a turn, with its attachments; a shortcut of the code is replaced by its text. */
 export const openingWords = (request: TurnRequest): NewEntry => {
-  const { prompt, attachments, permissionMode, run } = request
+  const { attachments, permissionMode, run, commands = [] } = request
   const pictures: readonly SentPicture[] = attachments
     .filter(({ mime, bytes }) => PICTURES.has(mime) && bytes <= MOST_PICTURE)
     .map(({ path, absolute, mime }) => ({ path, absolute, mime }))
   const files = attachments.map(({ path, mime, bytes }) => `Attached: ${path} (${mime}, ${bytes} bytes)`).join('\n')
+  const { notes, words } = wordsApart(request)
+  const asked = commandCalled(words, commands) ?? words
+  const prompt = notes + asked
   const text = [prompt, files, permissionMode === 'plan' ? PLANNING : ''].filter(part => part.trim()).join('\n\n')
   // Where notes stand before the words, the words alone are what a person said.
-  const bare = request.words.trim() !== '' && prompt.endsWith(request.words) && prompt !== request.words
-  const said = bare ? [request.words, files].filter(part => part.trim()).join('\n\n') : text
+  const said = notes === '' ? text : [asked, files].filter(part => part.trim()).join('\n\n')
   return {
     ...{ kind: 'words', run, text },
     ...(said !== text && { said }),
     ...(pictures.length > 0 && { pictures }),
   }
 }
+
+/** The notes of the sandbox, and the words that they stand before. */
+const wordsApart = ({ prompt, words }: TurnRequest): { readonly notes: string; readonly words: string } =>
+  words.trim() !== '' && prompt.endsWith(words)
+    ? { notes: prompt.slice(0, -words.length), words }
+    : { notes: '', words: prompt }
 
 const COMPACT = /^\s*\/compact(?:\s+([\s\S]*))?$/
 

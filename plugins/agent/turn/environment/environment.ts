@@ -2,6 +2,8 @@ import type { ReachFolder } from '../../../../sdk/index.js'
 import type { TurnPersona } from '../../../personas/contract.js'
 import type { TurnSkill } from '../../../skills/contract.js'
 import type { Conversation } from '../../contract.js'
+import type { ProjectInstructions } from '../../instructions/project-instructions.js'
+import type { WorkspaceCommand } from '../../instructions/workspace-commands.js'
 import type { SubagentLimits, TurnIo, TurnRequest } from '../../providers/adapter.js'
 import type { AdapterRun } from '../adapter-run.js'
 import type { PermissionMode } from '../frames/frames.js'
@@ -38,6 +40,10 @@ export interface PreparedTurn {
   readonly lineHashes?: boolean
   /** For the end of its instructions; left out: nothing. */
   readonly facts?: string
+  /** The instructions that came with the code; left out: its program reads them itself. */
+  readonly project?: ProjectInstructions
+  /** The shortcuts that came with the code, and its skills as such. */
+  readonly commands?: readonly WorkspaceCommand[]
   /** The folder with the whole texts of results that its model read in part; left out: none is kept. */
   readonly outputs?: string
 }

@@ -40,7 +40,7 @@ import {
 } from './copy-words.js'
 import { askedTools } from './paying.js'
 import { readSkill, skillsOf } from '../../personas/skills.js'
-import { briefTurn } from '../../briefing/brief-turn.js'
+import { briefTurn, instructedIn } from '../../briefing/brief-turn.js'
 import { turnNotes } from '../../briefing/turn-notes.js'
 import type { ShortenOutput } from '../../outputs/shorten.js'
 import { hiddenBy, keptFolders, personaOf, fetchReach, reportUnknownPersona, usedBy } from '../../personas/worn.js'
@@ -146,11 +146,11 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       ...(persona && { persona }),
     })
     const around = aroundOf(copyWall)
-    const briefing = await briefTurn(this.#deps, turn, { root, folders, hidden: hiddenBy(wall), persona, around })
+    const brief = await briefTurn(this.#deps, turn, { root, folders, hidden: hiddenBy(wall), persona, around, skills })
     const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
     const notes = await turnNotes(this.#deps, turn, {
       ...{ skills, persona, around, facts, folders, allowedTools, session: conversation.session },
-      more: { before: added.notes ?? [], after: briefing.notes },
+      more: { before: added.notes ?? [], after: brief.notes },
     })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
     if (persona && !again) reportUnknownPersona(this.#deps.host, turn, persona)
@@ -172,7 +172,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
           return trustOf(turn, conversations.find(id)) === 'lands' ? landing : waiting
         },
         path: added.path,
-        shown: [...(wall.shown ?? []), ...(added.files ?? []), ...briefing.shown],
+        shown: [...(wall.shown ?? []), ...(added.files ?? []), ...brief.shown],
         disks: disksFor(this.#deps.host, {
           ...{ persona, limited: areas !== undefined || input.outsideWake !== undefined },
           trust: () => trustOf(turn, conversations.find(id)),
@@ -187,7 +187,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       agentFolders: added.agentFolders,
       ...(persona && { persona }),
       ...(instructions !== undefined && { instructions }),
-      ...briefing.prepared,
+      ...brief.prepared,
       skills,
       ...(folders && { folders }),
       ...(allowedTools && { allowedTools }),
@@ -398,7 +398,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,
       safety: this.#safety,
-      ...{ expose, keep: text => outputs.keep(conversationId, text) },
+      ...{ expose, keep: text => outputs.keep(conversationId, text), instructed: instructedIn(prepared, wall) },
       titled: text => this.#titled(conversationId, text),
       connected: this.#deps.connected(turn, prepared.persona),
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },

@@ -30,7 +30,7 @@ t.test(
     await turn('b')
     const { system, asked } = last()
     t.notMatch(system, /Today is|branch second/)
-    t.match(asked, /^\[Workspace\]\nToday is .* root \(branch second\)\.\n\n[^]*\n\ndo it$/)
+    t.match(asked, /^\[Workspace\]\nToday is .* root \(branch second\)\. The machine runs [^]*\n\ndo it$/)
     branch('third')
     await turn('b')
     t.equal(last().system, system, 'the instructions are the same in every turn')

@@ -93,11 +93,11 @@ const OTHER_INPUTS: { readonly [name: string]: { readonly [field: string]: unkno
 }
 /** Fields that exclude all of these, or that are needed where no other is. */
 const ALONE: { readonly [name: string]: readonly string[] } = {
-  Edit: ['after'],
+  Edit: ['after', 'edits'],
   Browser: ['key', 'values', 'paths'],
 }
 const NEEDED: { readonly [name: string]: (input: { readonly [field: string]: unknown }) => readonly string[] } = {
-  Edit: () => ['old'],
+  Edit: () => ['old', 'new'],
   Browser: ({ action }) => (action === 'goto' ? ['url'] : ['ref', 'text']),
 }
 

@@ -207,6 +207,39 @@ t.test('Move renames and never overwrites', async t => {
   t.ok(lstatSync(join(root, 'still-broken')).isSymbolicLink(), 'a link moves as a link')
 })
 
+t.test('several replacements are made in order, or none of them', async t => {
+  const { call, read } = place(t)
+  const edits = [
+    { old: 'one', new: 'two' },
+    { old: 'two', new: '2', all: true },
+    { old: '  three', new: '3' },
+  ]
+  t.match(await call('Edit', { path: 'src/main.ts', edits }), {
+    ok: true,
+    text: 'changed src/main.ts; the text of edit 3 was found with other blanks or line ends',
+  })
+  t.equal(read('src/main.ts'), '2\n2\n3\n')
+  const missing = await call('Edit', { path: 'src/main.ts', edits: [...edits.slice(2), { old: '3', new: '4' }] })
+  t.match(missing, { ok: false, text: /^edit 1 of 2: src\/main\.ts holds the text to replace 0 times/ })
+  const twice = await call('Edit', {
+    path: 'src/main.ts',
+    edits: [
+      { old: '3', new: '4' },
+      { old: '2', new: '5' },
+    ],
+  })
+  t.match(twice, { ok: false, text: /^edit 2 of 2: .* 2 times, not once; .*; nothing was changed$/ })
+  t.equal(read('src/main.ts'), '2\n2\n3\n')
+  for (const [more, message] of [
+    [{}, /takes old: expected the text to replace/],
+    [{ edits, new: 'x' }, /takes new: expected none beside edits/],
+    [{ edits: [] }, /takes edits/],
+    [{ edits, old: 'one' }, /takes old: expected one of old, from, after and edits/],
+    [{ old: 'one' }, /takes new: expected the replacement/],
+  ] as const)
+    t.throws(() => tools.Edit!.check({ path: 'src/main.ts', ...more }), { message })
+})
+
 t.test('hostile paths are refused by every tool and nothing outside is touched', async t => {
   const { call, root, outside } = place(t)
   const paths = [
@@ -396,7 +429,7 @@ t.test('bad input is refused with its field, the expectation and the finding', a
     ['Edit', { path: 'x', old: '', new: '' }, /old.*not empty/],
     ['Edit', { path: 'x', old: 'a', new: 'b', all: 'yes' }, /all.*true or false/],
     ['Edit', { path: 'x', new: 'b' }, /old: expected the text to replace, or a line in from or after/],
-    ['Edit', { path: 'x', old: 'a', from: '1:9f3c', new: 'b' }, /one of old, from and after/],
+    ['Edit', { path: 'x', old: 'a', from: '1:9f3c', new: 'b' }, /one of old, from, after and edits/],
     ['Edit', { path: 'x', from: 'first', new: 'b' }, /from/],
     ['Edit', { path: 'x', after: '0', to: '1:9f3c', new: 'b' }, /to: expected only with from/],
     ['Edit', { path: 'x', from: '1:9f3c', all: true, new: 'b' }, /all: expected only with old/],
