@@ -242,7 +242,7 @@ export const activate = async (host: Host): Promise<void> => {
     affordable: asked => assertAffordable(host, asked),
   })
 
-  const rewinding = { engine, conversations, queue, transcripts, anchors, copies, decisions, locks, journal, log }
+  const rewinding = { host, engine, conversations, queue, transcripts, anchors, copies, decisions, locks, journal, log }
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
     await peers.dropConversation(id)
     if (await host.serves('mcp.release')) await host.call('mcp.release', { conversationId: id })
