@@ -530,13 +530,14 @@ const NAMED = [
   // An operation of the process of an extension, named as a call is.
   /^sdk\/node\/extension\/\S+ names settings\.get, /,
   // Calls that a library makes for the group that uses it: to record, to notify, to ask for reach, to read stored
-  // secrets, to find the tree of a conversation.
+  // secrets, to find the tree of a conversation, to count a program among those of one.
   /^sdk\/node\/record\/record\.ts names activity\.record, /,
   /^sdk\/node\/push\/send-push\.ts names push\.send, /,
   /^sdk\/node\/programs\/(?:previews|work-network|work-sessions)\.ts names (?:networks|preview|terminals)\.\w+, /,
   /^sdk\/node\/access\/asked-reach\.ts names areas\.reach, /,
   /^sdk\/node\/access\/value-masker\.ts names secrets\.values, /,
   /^sdk\/node\/access\/caller-tree\.ts names (?:agent\.conversation|checkouts\.repos), /,
+  /^sdk\/node\/limits\/counted\.ts names checkouts\.program(?:Begun|Ended), /,
   // How far addresses are known.
   /^sdk\/node\/pages\/public-address\.ts names machine, /,
   /^sdk\/node\/transport\/stored-token\.ts names secrets\.(?:atHost|resolve), /,

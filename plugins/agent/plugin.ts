@@ -71,6 +71,7 @@ import { turnCalls } from './turn/calls.js'
 import { briefingCalls } from './briefing/briefing.js'
 import { CommandOutputs } from './outputs/command-outputs.js'
 import { CommandLogs } from './turn/environment/command-logs.js'
+import { CountedPrograms } from './turn/environment/counted-programs.js'
 import { Engine } from './turn/engine.js'
 import { additionsOf } from './turn/environment/additions.js'
 import { LocalTurnEnvironment } from './turn/environment/local-environment.js'
@@ -374,6 +375,7 @@ export const activate = async (host: Host): Promise<void> => {
       ...turnCalls({
         host,
         environment,
+        counted: new CountedPrograms(limiter),
         engine,
         conversations,
         queue,

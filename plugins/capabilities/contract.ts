@@ -9,6 +9,7 @@ import type { OneTimeCodeCalls } from './otp/contract.js'
 import type { RecommendationCalls } from './recommendations/contract.js'
 import type { RecordCalls } from './records/contract.js'
 import type { ServerCalls } from './servers/contract.js'
+import type { WalletCalls } from './wallet/contract.js'
 
 export type * from './actions/contract.js'
 export type * from './cards/contract.js'
@@ -18,6 +19,7 @@ export type * from './otp/contract.js'
 export type * from './recommendations/contract.js'
 export type * from './records/contract.js'
 export type * from './servers/contract.js'
+export type * from './wallet/contract.js'
 
 /** A connected capability as it is stored, without its secret fields. */
 export interface CapabilityRecord {
@@ -194,6 +196,11 @@ export interface CapabilityServices {
   'env.variables'(input: { conversationId: string; capabilities?: string[] }): TurnVariables
   /** Gives the browser's profile of an account that a turn may use. 404: it has none. */
   'capabilities.profile'(input: { id: string; capabilities?: string[] }): { profile: string; label: string }
+  /**
+   * Lists the origins that an account names, where its password and codes may be filled in; left out: the id is none of
+   * an account.
+   */
+  'capabilities.origins'(input: { id: string; capabilities?: string[] }): { origins?: string[] }
   /** Gives a one-time code to fill into a form, for a turn that may use the connection. */
   'capabilities.code'(input: { id: string; capabilities?: string[] }): { code: string }
   /** Lists what agents read about the connections that a turn may use; left out: all. */
@@ -217,7 +224,8 @@ export interface CapabilitiesCalls
     ServerCalls,
     CatalogCalls,
     LoginCalls,
-    OneTimeCodeCalls {}
+    OneTimeCodeCalls,
+    WalletCalls {}
 
 export const capabilities: Contract<CapabilitiesCalls> = {
   schema: () => typia.json.application<CapabilitiesCalls>(),

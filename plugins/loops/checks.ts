@@ -1,5 +1,5 @@
 import { Refusal, type Host } from '../../sdk/index.js'
-import { run } from '../../sdk/node/programs/run.js'
+import { runCounted } from '../../sdk/node/limits/counted.js'
 import type { CheckResult, CommandCheck, JudgeCheck, LoopCheck } from './contract.js'
 import type { StoredLoop } from './stored-loop.js'
 
@@ -76,9 +76,12 @@ const ran = async (
     })
     if (verdict !== 'allow') return { ok: false, detail: `the safety policy refuses this command: ${message}` }
   }
-  const { program, args, env, cwd, enforced } = await host.call('checkouts.walled', { id: conversationId, command })
-  const options = { env, cwd, timeoutMs, maxBytes: MOST_OUTPUT, signal, walled: enforced }
-  const { code, stdout, stderr, timedOut } = await run(program, args, options)
+  const walled = await host.call('checkouts.walled', { id: conversationId, command })
+  const { code, stdout, stderr, timedOut } = await runCounted(
+    host,
+    { conversationId, command: walled },
+    { timeoutMs, maxBytes: MOST_OUTPUT, signal },
+  )
   if (timedOut) return { ok: false, detail: `the command did not end within ${timeoutMs} ms and was stopped` }
   return { ok: code === 0, detail: `${stdout.toString()}${stderr}`.trim() || `it exited with ${code}` }
 }

@@ -1,12 +1,11 @@
 import { posix } from 'node:path'
+import { refuse } from '../../../sdk/index.js'
 import { webAddress } from '../../../sdk/node/network/outbound.js'
 import type { BrowserReading } from '../../system/contract.js'
 import type { BrowserInput } from './contract.js'
-import { cut, textContent } from './content.js'
+import { cut, MOST_RESULT, textContent } from './content.js'
 import { done, tool } from './tool.js'
 import { readFileAt } from './tree.js'
-
-const MOST_RESULT = 100 * 1024
 
 type Action = BrowserInput['action']
 
@@ -61,6 +60,10 @@ export const browse = tool('Browser', {
   run: async ({ action, url, page, ref, text, key, values, paths, account }, { browser: all, references, ...tree }) => {
     const browser = all.of(account)
     const filled = (given: string) => references.text(given, 'code')
+    const origins = text === undefined ? undefined : await originsOf(text, id => all.origins(id))
+    if (origins && action !== 'fill') refuse('invalid', `text: values of accounts are for fill, found ${action}`)
+    if (url !== undefined && (await originsOf(url, id => all.origins(id))))
+      refuse('invalid', 'url: expected none of the values of an account: fill it into a field of the page')
     const at = page === undefined ? {} : { pageId: page }
     if (action === 'open') return shown(await browser.open(await filled(url!)))
     if (action === 'goto' || isNavigation(action))
@@ -72,6 +75,7 @@ export const browse = tool('Browser', {
         ...at,
         ...(ref !== undefined && { ref }),
         ...(text !== undefined && { text: await filled(await withCodes(text, id => all.code(id))) }),
+        ...(origins && { origins: [...origins] }),
         ...(key !== undefined && { key }),
         ...(values && { values }),
         ...(files && { files }),
@@ -81,6 +85,18 @@ export const browse = tool('Browser', {
 })
 
 const CODE = /\{\{code:([a-zA-Z0-9][a-zA-Z0-9_-]{0,59})\}\}/g
+
+const VALUE = /\{\{(?:secret|code):([a-zA-Z0-9][a-zA-Z0-9_-]{0,59})(?:\/[A-Za-z0-9_./-]+)?\}\}/g
+
+/** The origins at which every account that a text refers to is known; undefined: it refers to none. */
+const originsOf = async (
+  text: string,
+  known: (id: string) => Promise<readonly string[] | undefined>,
+): Promise<readonly string[] | undefined> => {
+  const ids = new Set([...text.matchAll(VALUE)].map(([, id]) => id!))
+  const named = (await Promise.all([...ids].map(known))).flatMap(origins => (origins ? [origins] : []))
+  return named.length === 0 ? undefined : named[0]!.filter(origin => named.every(each => each.includes(origin)))
+}
 
 /** Fills in the one-time codes that a text refers to. */
 const withCodes = async (text: string, code: (id: string) => Promise<string>): Promise<string> => {

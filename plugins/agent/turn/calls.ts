@@ -5,6 +5,7 @@ import { assertVisibleIn } from '../conversations/access-view.js'
 import { ok } from '../ok.js'
 import { attach, type AttachDeps } from './frames/attach.js'
 import type { TurnCalls } from './contract.js'
+import type { CountedPrograms } from './environment/counted-programs.js'
 import type { LocalTurnEnvironment } from './environment/local-environment.js'
 import type { PlannedResumes } from './recovery/planned-resumes.js'
 import { spoken } from './spoken.js'
@@ -16,6 +17,7 @@ export interface TurnCallsDeps extends AttachDeps, SteerDeps {
   readonly host: Pick<Host, 'call' | 'emit'>
   readonly resumes: PlannedResumes
   readonly environment: Pick<LocalTurnEnvironment, 'walled'>
+  readonly counted: CountedPrograms
 }
 
 /** Serves the running turn. */
@@ -41,6 +43,14 @@ export const turnCalls = (deps: TurnCallsDeps): Handlers<TurnCalls> => {
         ?? refuse('conflict', `expected a running turn of ${conversationId}, found none`)
       const { program: path, args, env, cwd, enforced } = await deps.environment.walled(turn, program)
       return { program: path, args, env: { ...env }, cwd, enforced }
+    },
+    'checkouts.programBegun': ({ conversationId, pid }) => {
+      deps.counted.begun(conversationId, pid)
+      return { ok: true }
+    },
+    'checkouts.programEnded': ({ pid, ...end }) => {
+      const exceeded = deps.counted.ended(pid, end)
+      return exceeded === undefined ? {} : { exceeded }
     },
     'agent.words': (input, { signal }) => spoken(deps, input, signal),
   }

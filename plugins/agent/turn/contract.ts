@@ -51,6 +51,18 @@ export interface ProgramBehindWall {
   enforced: boolean
 }
 
+/** A program of a conversation that another group started has begun. */
+export interface ProgramBegun {
+  conversationId: ConversationId
+  pid: number & tags.Type<'uint32'> & tags.Minimum<2>
+}
+/** It has ended, with the end of what it wrote. */
+export interface ProgramOver {
+  pid: number & tags.Type<'uint32'> & tags.Minimum<2>
+  code: number
+  output: string & tags.MaxLength<8000>
+}
+
 /** A piece of what a turn says. */
 export interface SpokenPiece {
   text: string
@@ -123,6 +135,12 @@ export interface TurnCalls {
    * at most until the turn ends.
    */
   'agent.walled'(input: ProgramAsked): ProgramBehindWall
+
+  /** Counts a program that was started behind the wall of a conversation: its limits hold for all together. */
+  'checkouts.programBegun'(input: ProgramBegun): Ok
+
+  /** Says how such a program ended; answers the sentence of the limit that the conversation went over. */
+  'checkouts.programEnded'(input: ProgramOver): { exceeded?: string }
 
   /** What a run says, from its beginning, as it says it; ends with the run. Waits until a queued run starts. */
   'agent.words'(input: { conversationId: ConversationId; run: RunId }): Stream<SpokenPiece>

@@ -1,12 +1,11 @@
-import { rename, rm, stat } from 'node:fs/promises'
-import type { Place } from '../../../sdk/index.js'
+import { stat } from 'node:fs/promises'
 import { Refusal } from '../../../sdk/index.js'
-import { programHome } from '../../../sdk/node/wall/home.js'
+import { programHome, removeProgramHome, renameProgramHome } from '../../../sdk/node/wall/home.js'
 import type { AgentRuntime } from '../contract.js'
 import type { CapabilityStatus, ShownConfig } from '../records/contract.js'
 import { activeStatus, failingStatus, type KindHandler, type OpenEntry } from '../records/kinds.js'
 import { greet } from './handshake.js'
-import { assertInstalled, programBehindWall, type ConnectedProgram } from './program-wall.js'
+import { assertInstalled, programBehindWall, type ConnectedProgram, type ProgramHost } from './program-wall.js'
 import { commandWords, variablesOf } from './words.js'
 
 /** How long a program that answered counts as one that would answer again. */
@@ -30,14 +29,15 @@ export const runtimeOf = (entry: OpenEntry, label: string): AgentRuntime => {
 }
 
 /** Agent programs that speak the Agent Client Protocol. */
-export const agentKind = (place: Pick<Place, 'workspace' | 'data' | 'hidden' | 'grants'>): KindHandler => {
+export const agentKind = (host: ProgramHost): KindHandler => {
+  const { place } = host
   const answered = new Map<string, number>()
   const probing = new Map<string, AbortController>()
   const meet = async (entry: OpenEntry, signal: AbortSignal, waits?: (how: string) => void) => {
     const program = programOf(entry)
     await assertInstalled(place, program)
     const given = { program: program.program, signal, ...(waits && { waits }) }
-    const greeting = await greet(await programBehindWall(place, program), given)
+    const greeting = await greet(await programBehindWall(host, program), given)
     answered.set(entry.id, Date.now())
     return greeting
   }
@@ -90,13 +90,11 @@ export const agentKind = (place: Pick<Place, 'workspace' | 'data' | 'hidden' | '
     forget: async id => {
       answered.delete(id)
       probing.get(id)?.abort()
-      await rm(programHome(place.data, id), { recursive: true, force: true })
+      await removeProgramHome(place.data, id)
     },
     rename: async (id, to) => {
       answered.delete(id)
-      await rename(programHome(place.data, id), programHome(place.data, to)).catch(error => {
-        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-      })
+      await renameProgramHome(place.data, id, to)
     },
   }
 }

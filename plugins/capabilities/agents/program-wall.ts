@@ -1,10 +1,11 @@
 import { realpath, stat } from 'node:fs/promises'
 import { isAbsolute, join, relative } from 'node:path'
-import { refuse, type Place } from '../../../sdk/index.js'
+import { refuse, type Host, type Place } from '../../../sdk/index.js'
 import { contains, inside } from '../../../sdk/node/files/paths.js'
 import { installedAt, programNamed } from '../../../sdk/node/programs/installed-at.js'
 import { listEnv } from '../../../sdk/node/programs/run.js'
-import { homeOfProgram, programsInHome } from '../../../sdk/node/wall/home.js'
+import { workNetwork } from '../../../sdk/node/programs/work-network.js'
+import { homeOfProgram, homeOfProgramAtWork, programsInHome } from '../../../sdk/node/wall/home.js'
 import { walled, type Walled } from '../../../sdk/node/wall/wall.js'
 import type { TurnFile } from '../contract.js'
 
@@ -19,7 +20,12 @@ export interface ConnectedProgram {
   readonly cwd?: string
   /** Folders that it sees read-only at another place. */
   readonly shown?: readonly TurnFile[]
+  /** Whether a person approved what it is to do: it may write in the workspace then. */
+  readonly acts?: boolean
 }
+
+/** What the wall of a connected program asks. */
+export type ProgramHost = Pick<Host, 'place' | 'call' | 'serves'>
 
 type NamedProgram = Pick<ConnectedProgram, 'id' | 'program' | 'shown'>
 
@@ -48,11 +54,20 @@ export const programFolders = async (place: Pick<Place, 'data'>, named: NamedPro
   return path === undefined || named.shown?.some(({ to }) => contains(to, path)) ? [] : installedAt(path)
 }
 
-/** The command that runs a connected program behind the wall, in the workspace, with its own home folder. */
+/** Whether somebody who may not land could have written what runs. */
+const othersWrite = async ({ serves, call }: ProgramHost): Promise<boolean> =>
+  (await serves('members.drivers')) && (await call('members.drivers')).any
+
+/**
+ * The command that runs a connected program for no conversation: it sees the workspace, read-only unless it carries out
+ * what a person approved, in the network of what runs for none, with its own home folder. Where somebody who may not
+ * land could have written what runs, it has a copy of that folder.
+ */
 export const programBehindWall = async (
-  { workspace, data, hidden, grants }: Pick<Place, 'workspace' | 'data' | 'hidden' | 'grants'>,
-  { id, program, args, env, cwd = '', shown = [] }: ConnectedProgram,
+  host: ProgramHost,
+  { id, program, args, env, cwd = '', shown = [], acts = false }: ConnectedProgram,
 ): Promise<Walled> => {
+  const { workspace, data, hidden, grants } = host.place
   const root = await realpath(workspace)
   const folder = cwd === '' ? root : await inside(root, cwd)
   return walled(
@@ -60,9 +75,11 @@ export const programBehindWall = async (
       workspace: root,
       data,
       cwd: folder,
-      home: await homeOfProgram(data, id),
+      home: await ((await othersWrite(host)) ? homeOfProgramAtWork : homeOfProgram)(data, id),
       hide: hidden,
       grants,
+      sealed: !acts,
+      network: workNetwork(host),
       readOnly: (await programFolders({ data }, { id, program, shown })).filter(each => !contains(root, each)),
       shown,
       env: listEnv({ PWD: folder, ...env }),

@@ -35,6 +35,8 @@ export interface ServerConnectionDeps {
   /** Of people who signed in to the server. */
   readonly tokens: Pick<SignInTokens, 'token'>
   readonly conversationId?: string
+  /** It carries out what a person approved, and does not only look at the server. */
+  readonly acts?: boolean
   readonly signal: AbortSignal
   /** The server asks a person something. */
   readonly elicit?: (params: ElicitRequest['params'], signal: AbortSignal) => Promise<ElicitResult>
@@ -161,6 +163,8 @@ export const openConnection = async (deps: ServerConnectionDeps): Promise<Server
 
 const CAPABILITIES = ['tools', 'resources', 'prompts', 'sampling', 'elicitation', 'logging'] as const
 const none = () => 0
+/** What a program says that ends because it may not write. */
+const READ_ONLY = /EROFS|read-?only (?:file ?system|database)/i
 
 const clientFor = (library: Library, { elicit, toolsChanged }: ServerConnectionDeps): Client => {
   const client = new library.Client(
@@ -182,9 +186,9 @@ const overStdio = async (
   server: StdioServer,
   library: Library,
 ): Promise<ServerConnection> => {
-  const { host, entry, conversationId, signal } = deps
+  const { host, entry, conversationId, acts = false, signal } = deps
   await assertInstalled(host.place, { ...entry, program: server.program })
-  const transport = forgiving(new StdioTransport(await serverCommand(host, entry, server, conversationId)))
+  const transport = forgiving(new StdioTransport(await serverCommand(host, entry, server, { conversationId, acts })))
   return connected(clientFor(library, deps), transport, 'stdio', entry, library, signal)
 }
 
@@ -273,7 +277,12 @@ const failureOf = async (
   const flood = floodOf(transport)
   if (flood !== undefined) return new ServerFailure('crashed', `the server ${id} ${flood}`, error)
   const crash = transport instanceof StdioTransport ? await transport.lost() : undefined
-  if (crash !== undefined) return new ServerFailure('crashed', masked(`the server ${id} ${crash}`, secrets), error)
+  if (crash !== undefined) {
+    const hint = READ_ONLY.test(crash)
+      ? '; the workspace is read-only for it here: let it write in its home folder'
+      : ''
+    return new ServerFailure('crashed', masked(`the server ${id} ${crash}${hint}`, secrets), error)
+  }
   const beside = transport instanceof StdioTransport && transport.beside ? `; it ${transport.beside}` : ''
   const status = error instanceof SdkHttpError ? error.status : undefined
   if ((error instanceof UnauthorizedError || status === 401) && signsIn(entry))

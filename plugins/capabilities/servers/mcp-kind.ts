@@ -1,6 +1,5 @@
 import { refuse, Refusal, type Host } from '../../../sdk/index.js'
-import { rename, rm } from 'node:fs/promises'
-import { programHome } from '../../../sdk/node/wall/home.js'
+import { removeProgramHome, renameProgramHome } from '../../../sdk/node/wall/home.js'
 import { assertInstalled } from '../agents/program-wall.js'
 import type { CapabilityStatus, ShownConfig } from '../records/contract.js'
 import { activeStatus, failingStatus, type KindActions, type KindHandler, type OpenEntry } from '../records/kinds.js'
@@ -138,17 +137,14 @@ export class McpKind implements KindHandler {
     await this.#sessions.endAll(id)
     this.met.delete(id)
     await this.#turns.distrust(id)
-    await rm(programHome(this.#host.place.data, id), { recursive: true, force: true })
+    await removeProgramHome(this.#host.place.data, id)
   }
 
   async rename(id: string, to: string): Promise<void> {
     await this.#sessions.endAll(id)
     this.met.delete(id)
     await this.#turns.carryTrust(id, to)
-    const { data } = this.#host.place
-    await rename(programHome(data, id), programHome(data, to)).catch(error => {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    })
+    await renameProgramHome(this.#host.place.data, id, to)
   }
 
   busy(id: string): boolean {

@@ -44,7 +44,7 @@ export const serverActions = ({ host, tokens, known, meet }: ServerActionDeps): 
   ): Promise<ActionEnd> => {
     // Nobody is there who could answer.
     const elicit = async () => ({ action: 'decline' as const })
-    return withConnection({ host, entry, tokens, signal, elicit }, async connection => {
+    return withConnection({ host, entry, tokens, signal, elicit, acts: true }, async connection => {
       const asked = { name, arguments: { ...args }, _meta: { idempotencyKey } }
       try {
         const answer = toolAnswerOf(await connection.client.callTool(asked, { signal, timeout: MOST_MS }))

@@ -50,6 +50,11 @@ export class ServerSessions {
     return this.#start(conversationId, entry).opened
   }
 
+  /** Whether a conversation has a connection to a server, which may have ended just now. */
+  holds(conversationId: string, id: string): boolean {
+    return this.#open.get(conversationId)?.has(id) ?? false
+  }
+
   /** A call runs on the connection until the answered function is called: what its server asks is asked of it. */
   calling(conversationId: string, id: string, call: AskingCall): () => void {
     const calls = this.#open.get(conversationId)?.get(id)?.calls ?? []

@@ -149,8 +149,7 @@ export class TurnTools {
     try {
       const { entry, problem } = await open()
       if (problem) return { problem: `${id}: ${problem.detail}` }
-      const connection = await this.#deps.sessions.get(conversationId, entry)
-      const tools = await this.#toolsOf(id, connection)
+      const tools = await this.#toolsNow(conversationId, entry)
       const shown = mcpTools(id, entry.config, tools, await this.trusted(id))
       return {
         offers: shown
@@ -166,6 +165,20 @@ export class TurnTools {
       this.#deps.signal.throwIfAborted()
       this.#deps.log.warn('listing the tools of a server failed', { id, error: String(error) })
       return { problem: `${id}: its tools could not be listed` }
+    }
+  }
+
+  /** Where the process of the turn before has just ended, one that starts now is asked. */
+  async #toolsNow(conversationId: string, entry: OpenEntry): Promise<readonly ServerTool[]> {
+    const { sessions } = this.#deps
+    const kept = sessions.holds(conversationId, entry.id)
+    const connection = await sessions.get(conversationId, entry)
+    try {
+      return await this.#toolsOf(entry.id, connection)
+    } catch (error) {
+      const over = connection.closed || (await connection.crash()) !== undefined
+      if (!kept || !over) throw error
+      return this.#toolsOf(entry.id, await sessions.get(conversationId, entry))
     }
   }
 

@@ -7,7 +7,7 @@ import { IDENTITY, OWN_SITE, SITE } from '../cards/site-cards.js'
 import type { BrowserLogin } from '../login/contract.js'
 import { isSeed, SEED, SEED_EXPECTED } from '../otp/seed.js'
 import type { CapabilityStatus, ShownConfig } from '../records/contract.js'
-import type { Entries } from '../records/entries.js'
+import type { Entries, RecordedEntry } from '../records/entries.js'
 import { activeStatus, failingStatus, type KindHandler, type OpenEntry } from '../records/kinds.js'
 
 const KEPT = 'site/'
@@ -57,6 +57,31 @@ export class Sites {
     const card = this.#deps.cards.brought('browser', config)
     const template = card?.offered.loginUrl ?? card?.offered.homeUrl
     return card && template && filledTemplate(template, fieldValues(card, { config, secrets: {} }))
+  }
+
+  /** The origins where values of an account may be filled in; undefined: the id is none of an account. */
+  async originsOf(id: string, allowed: readonly string[] | undefined): Promise<string[] | undefined> {
+    const entries = this.#deps.entries()
+    const found = await entries.find(id)
+    if (found?.kind !== 'browser' && found?.kind !== 'identity') return undefined
+    if (allowed && !allowed.includes(id)) refuse('not-found', `this turn has no connection ${JSON.stringify(id)}`)
+    if (!(await entries.isAccepted(found))) return refuse('conflict', unaccepted(id))
+    const addresses = this.#addressesOf(found)
+    // An identity is also typed where its accounts are.
+    for (const entry of found.kind === 'identity' ? await entries.all() : [])
+      if (entry.kind === 'browser' && entry.config.identity === id && (await entries.isAccepted(entry)))
+        addresses.push(...this.#addressesOf(entry))
+    return [...new Set(addresses.flatMap(address => (URL.canParse(address) ? [new URL(address).origin] : [])))]
+  }
+
+  /** Every address of a site that an account names. */
+  #addressesOf({ kind, config }: Pick<RecordedEntry, 'kind' | 'config'>): string[] {
+    const card = kind === 'browser' ? this.#deps.cards.brought('browser', config) : undefined
+    const home = card?.offered.homeUrl
+    return [
+      this.addressOf(kind, { config }),
+      card && home && filledTemplate(home, fieldValues(card, { config, secrets: {} })),
+    ].flatMap(address => address ?? [])
   }
 
   /** Opens a window in which a person signs in. */
@@ -110,8 +135,7 @@ export class Sites {
     const isSite = found?.kind === 'browser' || found?.kind === 'identity'
     if (!found || !isSite || (allowed && !allowed.includes(id)))
       return refuse('not-found', `this turn has no signed-in account ${JSON.stringify(id.slice(0, 60))}`)
-    if (!(await this.#deps.entries().isAccepted(found)))
-      return refuse('conflict', `${id} came with the code or was changed by hand: a maintainer saves it first`)
+    if (!(await this.#deps.entries().isAccepted(found))) return refuse('conflict', unaccepted(id))
     return { profile: (await this.#kept(id)).profile, label: found.label }
   }
 
@@ -278,6 +302,9 @@ export class Sites {
     }
   }
 }
+
+const unaccepted = (id: string): string =>
+  `${id} came with the code or was changed by hand: a maintainer saves it first`
 
 const LOGIN = 'login-'
 const loginName = (profile: string): string => LOGIN + profile.slice('site-'.length)

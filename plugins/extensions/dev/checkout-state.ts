@@ -26,7 +26,7 @@ export interface GitState {
 export const gitStateOf = async (host: Pick<Host, 'place'>, path: string): Promise<GitState> => {
   const { workspace, data, hidden, grants } = host.place
   const root = await realpath(workspace)
-  const wall = { workspace: root, data, hide: hidden, grants, sealed: true }
+  const wall = { workspace: root, data, hide: hidden, grants, sealed: true, offline: true }
   const args = ['status', '--porcelain', '--branch', '--untracked-files=all', '--', '.']
   const { text } = await git(join(root, path), args, { wall, timeoutMs: GIT_MS, env: { GIT_LITERAL_PATHSPECS: '1' } })
   const [head = '', ...lines] = text.split('\n').filter(Boolean)

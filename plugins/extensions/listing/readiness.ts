@@ -156,7 +156,7 @@ const gitCheck = async (all: LoadedExtensions, { source, dir }: LoadedExtension)
   const root = await realpath(workspace)
   const path = relative(root, dir)
   try {
-    const wall = { workspace: root, data, hide: hidden, grants, sealed: true }
+    const wall = { workspace: root, data, hide: hidden, grants, sealed: true, offline: true }
     const args = ['status', '--porcelain', '--untracked-files=all', '--ignored=matching', '--', path]
     const { text } = await git(root, args, { wall, timeoutMs: GIT_MS, env: { GIT_LITERAL_PATHSPECS: '1' } })
     const lines = text.split('\n').filter(Boolean)

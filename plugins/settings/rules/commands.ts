@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Refusal, refuse, type Host } from '../../../sdk/index.js'
 import { redacted } from '../../../sdk/node/access/redact.js'
-import { run } from '../../../sdk/node/programs/run.js'
+import { runCounted } from '../../../sdk/node/limits/counted.js'
 import { SELECTORS, unseenBut } from '../../../sdk/unseen.js'
 
 /** A command as it is run. */
@@ -45,9 +45,9 @@ const shown = (text: string): string => {
 export const treeCommands = (host: Pick<Host, 'call'>, id: string): RuleCommands => ({
   run: async ({ command, timeoutMs, folder, signal }) => {
     const asked = { id, command, ...(folder !== undefined && { folder }) }
-    const { program, args, env, cwd, enforced } = await host.call('checkouts.walled', asked)
-    const options = { env, cwd, timeoutMs, maxBytes: MOST_BYTES, signal, walled: enforced }
-    const { code, stdout, stderr, timedOut } = await run(program, args, options)
+    const counted = { conversationId: id, command: await host.call('checkouts.walled', asked) }
+    const options = { timeoutMs, maxBytes: MOST_BYTES, signal }
+    const { code, stdout, stderr, timedOut } = await runCounted(host, counted, options)
     const output = shown(`${stdout.toString()}${stderr}`)
     return timedOut ? { timedOut, output } : { exitCode: code, output }
   },

@@ -74,6 +74,8 @@ export interface BrowserUse {
   ref?: string & tags.Pattern<'^(?:f[0-9]{1,6})?e[0-9]{1,9}$'>
   /** What `fill` writes, or what `wait` waits for on the page. */
   text?: string & tags.MaxLength<100000>
+  /** The origins of documents that `fill` writes in; left out: any. */
+  origins?: string[]
   /** A key by its name, such as `Enter`, `a` or `Control+A`. */
   key?: string & tags.MinLength<1> & tags.MaxLength<64>
   /** The labels or values to select. */

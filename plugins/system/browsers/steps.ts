@@ -38,7 +38,7 @@ export const readPage = async (page: Page): Promise<{ text: string; truncated: b
   return { text: text.slice(0, MOST_READ).toWellFormed(), truncated: text.length > MOST_READ }
 }
 
-const stepOn = async (page: Page, { action, ref, text, key, values, files }: Step): Promise<unknown> => {
+const stepOn = async (page: Page, { action, ref, text, origins, key, values, files }: Step): Promise<unknown> => {
   const options = { timeout: ACTION_MS }
   const at = async (): Promise<Locator> => {
     const named = ref ?? lacks(action, 'ref', 'an element of the last reading')
@@ -51,8 +51,10 @@ const stepOn = async (page: Page, { action, ref, text, key, values, files }: Ste
       return (await at()).click(options)
     case 'hover':
       return (await at()).hover(options)
-    case 'fill':
-      return (await at()).fill(text ?? lacks(action, 'text', 'the text to write'), options)
+    case 'fill': {
+      const given = text ?? lacks(action, 'text', 'the text to write')
+      return origins ? fillWithin(await at(), given, origins) : (await at()).fill(given, options)
+    }
     case 'press': {
       const named = key ?? lacks(action, 'key', 'the name of a key')
       return ref === undefined ? page.keyboard.press(named) : (await at()).press(named, options)
@@ -68,6 +70,22 @@ const stepOn = async (page: Page, { action, ref, text, key, values, files }: Ste
     case 'read':
       return undefined
   }
+}
+
+/** Writes only in a document of one of these origins: that of the frame, which may be another than that of the page. */
+const fillWithin = async (found: Locator, given: string, origins: readonly string[]): Promise<void> => {
+  // It belongs to this document: after the look, a document that takes its place gets nothing.
+  const field = (await found.elementHandle({ timeout: ACTION_MS }))!
+  const frame = await field.ownerFrame()
+  const { origin } = new URL(frame?.url() || 'about:blank')
+  const named = origin.startsWith('https:') ? [origin, origin.replace('https:', 'http:')] : [origin]
+  if (!named.some(each => origins.includes(each)))
+    refuse(
+      'forbidden',
+      `the value is filled in on pages of ${origins.join(', ') || 'no site'} alone, found ${origin.slice(0, 100)}: `
+        + 'an account names its site in its address',
+    )
+  await field.fill(given, { timeout: ACTION_MS })
 }
 
 const lacks = (action: string, path: string, expected: string): never =>

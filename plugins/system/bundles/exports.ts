@@ -113,7 +113,8 @@ export class Exports {
     }
     const repositories = repos ? all.filter(({ repo }) => repos.includes(repo)) : all
     const whole = repos === undefined
-    const files = await findFiles({ workspace, wall: { workspace, data, hide: hidden, grants }, repositories, whole })
+    const wall = { workspace, data, hide: hidden, grants, offline: true }
+    const files = await findFiles({ workspace, wall, repositories, whole })
     const { sandboxId, version } = await call('kernel.info')
     return {
       workspace,

@@ -34,7 +34,7 @@ export class InstalledPrograms {
   async #look(): Promise<ReadonlySet<string>> {
     const { workspace, data, hidden, grants } = this.#place
     const home = await homeOfWork(data)
-    const spec = { workspace, data, home, cwd: '/', env: listEnv(), hide: hidden, grants, only: [] }
+    const spec = { workspace, data, home, cwd: '/', env: listEnv(), hide: hidden, grants, only: [], offline: true }
     const { stdout } = await runWalled(spec, 'sh', ['-c', LOOK, 'sh', ...this.#names], { timeoutMs: PATIENCE_MS })
     return new Set(stdout.toString().split('\n').filter(Boolean))
   }

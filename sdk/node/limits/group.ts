@@ -40,6 +40,13 @@ export interface ProgramEnd {
   readonly output: string
 }
 
+/** What is told of the programs that a group counts. */
+export interface ProgramLimits {
+  /** A program began: `over` is settled when it has ended. */
+  begun(pid: number, over: Promise<unknown>): void
+  ended(end: ProgramEnd): void
+}
+
 /** What a control group needs from its owner. */
 export interface GroupKeeper {
   readonly limits: WallLimits
@@ -55,7 +62,7 @@ export interface GroupKeeper {
  * All programs that run behind walls for one conversation, or one process that serves several: together they keep
  * within the limits, or end together.
  */
-export class ProgramGroup {
+export class ProgramGroup implements ProgramLimits {
   readonly #keeper: GroupKeeper
   readonly #pids = new Set<number>()
   readonly #listeners = new Set<(sentence: string) => void>()

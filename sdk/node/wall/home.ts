@@ -1,6 +1,7 @@
-import { mkdir, readdir, stat } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { codeOf } from '../files/paths.js'
 import type { Env } from '../programs/list-env.js'
 import { ownEnv, ownProgram, run } from '../programs/run.js'
 import { note } from './sources.js'
@@ -102,6 +103,33 @@ export const homeOfProgramApart = async (
   const caches = join(dir, '.cache')
   await mkdir(caches, { recursive: true, mode: 0o700 })
   return { dir, tmp, caches, gitconfig: await identityFile(data), apart: apart! }
+}
+
+/**
+ * The home folder of a connected program that runs for no conversation, where somebody who may not land could have
+ * written what runs; creates it if missing. It begins like that of a conversation apart; its caches stay.
+ */
+export const homeOfProgramAtWork = async (data: string, id: string): Promise<WallHome> => {
+  const own = await homeOfProgram(data, id)
+  const place = workHomeOf(data, id)
+  const home = { tmp: join(place, 'tmp'), caches: join(place, 'caches') }
+  await Promise.all(Object.values(home).map(path => mkdir(path, { recursive: true, mode: 0o700 })))
+  return { ...home, dir: await seedHome(own.dir, join(place, 'homes')), gitconfig: own.gitconfig }
+}
+
+const workHomeOf = (data: string, id: string): string => folderOf(data, WORK, PROGRAMS, id)
+
+/** Removes the home folders of a connected program. */
+export const removeProgramHome = async (data: string, id: string): Promise<void> => {
+  for (const folder of [programHome(data, id), workHomeOf(data, id)]) await rm(folder, { recursive: true, force: true })
+}
+
+/** A connected program has another id: its home folder goes with it. */
+export const renameProgramHome = async (data: string, id: string, to: string): Promise<void> => {
+  await rm(workHomeOf(data, id), { recursive: true, force: true })
+  await rename(programHome(data, id), programHome(data, to)).catch(error => {
+    if (codeOf(error) !== 'ENOENT') throw error
+  })
 }
 
 /** The folder of programs installed into a connected program's home folder. */

@@ -1,6 +1,6 @@
 import type { WallGrants } from '../../host.js'
 import type { ReachFolder } from '../../reach.js'
-import type { ProgramGroup } from '../limits/group.js'
+import type { ProgramGroup, ProgramLimits } from '../limits/group.js'
 import type { Env } from '../programs/list-env.js'
 
 /** The kinds of walls. */
@@ -122,8 +122,8 @@ export interface Walled {
   readonly cwd: string
   /** False if this machine has no wall: the program then has the rights of the daemon's user. */
   readonly enforced: boolean
-  /** The group to notify when the command is started. */
-  readonly limits?: ProgramGroup
+  /** What to notify when the command is started. */
+  readonly limits?: ProgramLimits
 }
 
 /**

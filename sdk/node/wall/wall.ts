@@ -82,7 +82,7 @@ export const runWalled = async (
   kind?: WallKind,
 ): Promise<RunResult> => {
   const command = await walled(spec, program, args, kind)
-  const { limits } = command
+  const { limits } = spec
   const onStart: RunOptions['onStart'] = limits
     ? (pid, over) => {
         limits.begun(pid, over)

@@ -14,7 +14,7 @@ const OPENS = (count: number): string =>
   `python3 -c 'import os, time; k = [os.openpty() for _ in range(${count})]; time.sleep(60)'`
 
 /** Each attack ends after a while, so that it does not bring down the machine if the daemon fails to end it. */
-const ATTACKS: { readonly [name: string]: { readonly command: string; readonly says: RegExp } } = {
+export const ATTACKS: { readonly [name: string]: { readonly command: string; readonly says: RegExp } } = {
   'a fork bomb': {
     command: 'b() { [ $1 = 0 ] || { b $(($1-1)) & b $(($1-1)) & }; sleep 60; }; b 9',
     says: new RegExp(

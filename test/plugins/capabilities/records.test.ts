@@ -270,12 +270,8 @@ t.test('an interrupted change is taken back or finished at the next start', asyn
       (vault.fakes[call] as unknown as (input: never) => unknown)(input),
   } as never
   const recovered = async () => {
-    const kind = agentKind({
-      workspace: daemon.workspace,
-      data: daemon.data,
-      hidden: [],
-      grants: { read: [], write: [] },
-    })
+    const { workspace, data } = daemon
+    const kind = agentKind({ ...(host as object), place: { workspace, data, hidden: [], grants: {} } } as never)
     await new Capabilities(host, new Kinds(host, [kind]), new OfferedCards(host)).recover()
     return [[...vault.values.keys()], Object.keys(kept(daemon)), [...store]]
   }

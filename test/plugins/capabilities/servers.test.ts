@@ -4,7 +4,7 @@ import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { exactly } from '../../support/lists.js'
 import { callTool, cuttingProxy, httpServer, realServer, resultOf, TURN } from './servers-support.js'
-import { add, capabilitiesDaemon, inner } from './support.js'
+import { add, capabilitiesDaemon, inner, program } from './support.js'
 
 const everything = (config: object = {}) =>
   ({
@@ -209,6 +209,23 @@ t.test('a server over HTTP is connected, called, and reached again after it was 
   await again.end()
   await httpServer(t, 'streamableHttp', server.port)
   t.match(await resultOf(daemon, echo), { ok: true, text: /over http/ })
+})
+
+t.test('a server writes in the workspace after a yes, and says what it may not do before', async t => {
+  const { daemon } = await capabilitiesDaemon(t)
+  const config = { transport: 'stdio', command: `node ${realServer('filesystem')} ${daemon.workspace}` } as const
+  await add(daemon, { id: 'files', kind: 'mcp', config })
+  const path = join(daemon.workspace, 'made')
+  const args = { path, content: 'after a yes' }
+  const order = { capability: 'files', key: 'files.write_file', args, idempotencyKey: 'once' }
+  t.match(await inner(daemon, 'capabilities.carryOut', order), { outcome: 'done' })
+  t.equal(readFileSync(path, 'utf8'), 'after a yes')
+
+  const script = program(daemon, 'notes.mjs', "import { writeFileSync } from 'node:fs'\nwriteFileSync('notes', '')\n")
+  const notes = { transport: 'stdio', command: `node ${script}` } as const
+  t.match(await refusalOf(() => add(daemon, { id: 'notes', kind: 'mcp', config: notes })), {
+    message: /the workspace is read-only for it here: let it write in its home folder/,
+  })
 })
 
 t.test('a server that knows the older transport only is connected with that', async t => {

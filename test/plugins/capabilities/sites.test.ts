@@ -1,4 +1,5 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import t from 'tap'
 import type { ApplyFrame } from '../../../plugins/capabilities/contract.js'
@@ -30,7 +31,7 @@ const site = await siteOf(t, {
     response.writeHead(302, { location: '/', 'set-cookie': 'who=ada; Max-Age=9999' }).end()
   },
 })
-const fieldIn = (page: string): string => /textbox "Secret".*?\[ref=(e\d+)\]/.exec(page)?.[1] ?? 'e0'
+const fieldIn = (page: string): string => /textbox "Secret".*?\[ref=((?:f\d+)?e\d+)\]/.exec(page)?.[1] ?? 'e0'
 const seen: SeenBody[] = []
 let script: ScriptedAnswer[] = []
 const server = await modelServer(t, 'openai', ({ body, text }) => {
@@ -196,6 +197,39 @@ t.test(
       ),
       /no connection/,
     )
+  },
+)
+
+t.test(
+  'the values of an account go to pages of its own site alone, also where that is shown in another',
+  withChromium(),
+  async t => {
+    const form = '<form><input aria-label="Secret" name="q"></form>'
+    const html = (body: string) => (_: unknown, response: ServerResponse) =>
+      void response.setHeader('content-type', 'text/html').end(body)
+    const other = await siteOf(t, {
+      '/': html(`<title>Other</title>${form}`),
+      '/frames': html(`<title>Frames</title><iframe src="${site.url}/"></iframe>`),
+    })
+    await client.call('POST /settings/patch', { set: { networkAllow: [host, new URL(other.url).host] } })
+    const filling = (url: string, text: string) =>
+      told([call({ action: 'open', url }), call({ action: 'fill', ref: 'THE FIELD', text })])
+    for (const text of ['{{secret:inbox/password}}', '{{code:inbox}}', 'x{{secret:machine/password}}']) {
+      const heard = await filling(`${other.url}/`, text)
+      t.match(heard, /the value is filled in on pages of http:[^ ]* alone, found http:/, text)
+      t.notMatch(heard, new RegExp(PASSWORD))
+    }
+    const framed = await filling(`${other.url}/frames`, '{{secret:inbox/password}}')
+    t.match(framed, /textbox \\*"Secret\\*"[^\n]*ref=f/, 'the frame is read')
+    t.notMatch(framed, /filled in on pages/)
+    for (const action of ['open', 'goto'])
+      t.match(
+        await told([
+          call({ action: 'open', url: `${site.url}/` }),
+          call({ action, url: `${other.url}/?q={{secret:inbox/password}}` }),
+        ]),
+        /none of the values of an account/,
+      )
   },
 )
 

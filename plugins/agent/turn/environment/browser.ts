@@ -70,6 +70,10 @@ export const browserTools = (
     served: () => host.serves('browsers.use'),
     session: async () => (await running(last ?? '')) ?? running(sessionNameOf(conversationId)),
     of,
+    origins: async id =>
+      (await host.serves('capabilities.origins'))
+        ? (await host.call('capabilities.origins', { id, ...allowed })).origins
+        : undefined,
     code: async id => {
       if (!(await host.serves('capabilities.code'))) return refuse('not-found', `this turn has no connection ${id}`)
       return (await host.call('capabilities.code', { id, ...allowed })).code
