@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import type { Contract, Host } from '../../sdk/index.js'
+import type { Caller, Contract, Host } from '../../sdk/index.js'
 import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { askReach, accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
@@ -95,6 +95,9 @@ const SWEEP_MS = 6 * 3_600_000
 export const contract: Contract<Agent> = { ...agent, examples }
 
 /** Serves conversations and their turns. */
+/** Who asks an agent to make its work fit. */
+const LANDING: Caller = { kind: 'plugin', actor: 'sandbox:landing', role: 'owner' }
+
 export const activate = async (host: Host): Promise<void> => {
   const { journal, store, log, place } = host
   // Before any stored state is read.
@@ -181,7 +184,11 @@ export const activate = async (host: Host): Promise<void> => {
   }
   const ready = new Promise<void>(resolve => host.on('daemon.ready', () => resolve()))
   const rules = new TurnRules({ host, changes: changesForRules({ copies, conversations, anchors, locks }) })
-  const landing = new AutoLand({ host, conversations, ready, rules })
+  const landing = new AutoLand({
+    ...{ host, conversations, ready, rules },
+    start: async ({ run, ...input }): Promise<unknown> =>
+      delivery.deliver(input, { caller: LANDING, own: { run, approved: false, fresh: false } }),
+  })
   const setting = async (key: 'autoResumeOnRestart' | 'resumeAfterOutage') => (await settings())?.[key] ?? false
   const resumes = new PlannedResumes({
     engine: () => engine,
@@ -243,7 +250,7 @@ export const activate = async (host: Host): Promise<void> => {
     affordable: asked => assertAffordable(host, asked),
   })
 
-  const rewinding = { engine, conversations, queue, transcripts, anchors, copies, decisions, locks, journal, log }
+  const rewinding = { host, engine, conversations, queue, transcripts, anchors, copies, decisions, locks, journal, log }
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
     await peers.dropConversation(id)
     if (await host.serves('mcp.release')) await host.call('mcp.release', { conversationId: id })

@@ -201,7 +201,9 @@ export interface PipelinesCalls extends PrepushCalls, CiHookCalls {
    * Put an agent on a failed run: starts a turn in a new private copy at the commit of the run.
    *
    * The agent reads the ends of the logs of the failed jobs as outside content, which instructs nobody. A second call
-   * within 10 s gets the first conversation.
+   * within 10 s gets the first conversation. After a failed check before a push, the copy has the work that a
+   * conversation landed and nobody has committed. An agent that ends without a change, and without saying that the
+   * fault is elsewhere, is asked once more.
    *
    * - 403: the repository lies in an area that you may only read
    * - 404: no such repository, or no such run

@@ -110,6 +110,7 @@ export const activate = async (host: Host): Promise<void> => {
     mapped.forget()
     if (kind === 'cli') void watch().catch(failed('watching pipelines'))
   })
+  host.on('turn.settled', settled => void fixes.nudge(settled).catch(failed('asking an agent to go on')))
   host.on('capability.removed', () => mapped.forget())
   host.on('daemon.ready', () => void begin().catch(failed('going on with pipelines')))
   host.contribute('automations.sources', () => [CI_SOURCE])

@@ -8,10 +8,12 @@ export interface AnchorRepo {
   readonly base: string
 }
 
-/** The state of a private copy before a message. */
+/** The state of a private copy, or of the shared tree, before a message. */
 export interface Anchor {
-  /** Shown to people and watchers: `branch:<commit of the root repository>`. */
+  /** Shown to people and watchers: `branch:<commit of the root repository>`, or the id of a saved point. */
   readonly id: string
+  /** It is a saved point of the workspace. */
+  readonly shared?: boolean
   /** The run of the message, and the message's position in the record. */
   readonly run: string
   readonly index: number

@@ -1,6 +1,8 @@
-import { Refusal, refuse } from '../../../sdk/index.js'
+import { posix } from 'node:path'
+import { pathOfRepo, Refusal, refuse } from '../../../sdk/index.js'
 import type { Host } from '../../../sdk/index.js'
-import type { TurnInput } from '../contract.js'
+import type { LandConflict, TurnInput } from '../contract.js'
+import type { OwnTurnInput } from '../queue/contract.js'
 import type { Conversations } from './conversations.js'
 import type { Turn } from '../turn/turn.js'
 import type { TurnRules } from '../turn/turn-rules.js'
@@ -9,10 +11,15 @@ const HELD =
   'the work was not landed and waits on its branch: somebody who may not land, or content from outside, had a '
   + 'part in it; look at it and land it with POST /agents/{id}/land'
 
+const ERRAND = 'land-held'
+const MOST_PATHS = 30
+
 /** The dependencies of auto-landing. */
 export interface AutoLandDeps {
   readonly host: Pick<Host, 'call' | 'serves' | 'log'>
   readonly conversations: Conversations
+  /** Starts a turn of the sandbox's own. */
+  readonly start: (input: OwnTurnInput) => Promise<unknown>
   /** Asks the rules of the settings where neither the message nor the conversation says whether work lands. */
   readonly rules: Pick<TurnRules, 'mayLand'>
   /** Resolves when the daemon has started and has completed interrupted landings. */
@@ -65,6 +72,7 @@ export class AutoLand {
     try {
       const { landed, conflicts } = await host.call('POST /agents/{id}/land', { id, force: true })
       if (record.landings === told) log.push({ kind: 'landed', landed, ...(conflicts && { conflicts }) })
+      if (conflicts && input.errand !== ERRAND) void this.#askToFit(turn, conflicts)
     } catch (error) {
       const { reason, message } = Refusal.from(error)
       if (reason === 'failed')
@@ -76,6 +84,35 @@ export class AutoLand {
         source: 'landing',
       })
       log.push({ kind: 'landed', landed: false })
+    }
+  }
+
+  /**
+   * Asks the agent once to make its work fit that was to land by itself and does not. It does not ask again after that
+   * turn: then the work waits for a person.
+   */
+  async #askToFit(turn: Turn, conflicts: readonly LandConflict[]): Promise<void> {
+    const { host, start } = this.#deps
+    const { conversationId, run } = turn
+    const paths = conflicts.flatMap(({ repo, paths: some }) =>
+      some.map(({ path }) => posix.join(pathOfRepo(repo), path)),
+    )
+    if (paths.length === 0) return
+    try {
+      await turn.ended
+      await start({
+        ...{ conversationId, messageId: `${ERRAND}-${run}`, run: `${run}-held`, errand: ERRAND },
+        unattended: !turn.message.attended,
+        ...(turn.message.input.autoLand !== undefined && { autoLand: turn.message.input.autoLand }),
+        prompt:
+          'Your work was to land by itself and does not fit the workspace. Bring it up to date with the main line, and '
+          + `resolve what is in the way in: ${paths.slice(0, MOST_PATHS).join(', ')}`,
+      })
+    } catch (error) {
+      host.log.warn('asking an agent to make its work fit failed', {
+        conversation: conversationId,
+        error: String(error),
+      })
     }
   }
 }

@@ -1,4 +1,4 @@
-import { refuse, type Handlers, type Host } from '../../../sdk/index.js'
+import { refuse, type Handlers } from '../../../sdk/index.js'
 import { accessToConversation, assertVisible } from '../../../sdk/node/access/conversation-reach.js'
 import { ok } from '../ok.js'
 import type { Engine } from '../turn/engine.js'
@@ -11,7 +11,6 @@ import { rewind, type RewindDeps } from './rewind.js'
 
 /** The dependencies of the calls of conversations. */
 export interface ConversationCallsDeps extends RewindDeps {
-  readonly host: Pick<Host, 'call'>
   readonly engine: Engine
   readonly eraser: Eraser
   readonly look: ViewOf

@@ -35,13 +35,15 @@ export interface ConversationCalls {
    * Go back to before the message at `index`, which is also the number of messages kept.
    *
    * Restores the files of the private copy, then the record, then the provider's session. Ignored files, the saved
-   * state and waiting messages (paused) stay; discarded commits remain in the branch's reflog. The shared tree has no
-   * saved states. With `expect`, the run of the newest message that was seen, only messages up to that run are dropped.
+   * state and waiting messages (paused) stay; discarded commits remain in the branch's reflog. The shared tree goes
+   * back to the point that was saved before the message, which undoes what others changed there since; a point is saved
+   * first. With `expect`, the run of the newest message that was seen, only messages up to that run are dropped.
    *
    * - 403: the turns of this conversation may write in folders that the caller may only read
    * - 404: no such conversation, or `index` is past the end of its record
-   * - 409: a turn is running or parked, the message is not a person's or has no saved state, or another run than
-   *   `expect` is the newest one (`run`)
+   * - 409: a turn is running or parked, also another one in the shared tree; the message is not a person's or has no
+   *   saved state; another run than `expect` is the newest one (`run`); or a repository is in the middle of a merge
+   *   or another operation
    * - 424: git refused; nothing was removed
    * - 501: git is missing; the message says how to install it
    */

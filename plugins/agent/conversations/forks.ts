@@ -67,8 +67,9 @@ export class Forks {
       return { starts: now.flatMap(({ repo, tip, base }) => (tip ? [{ repo, tip, base }] : [])), lands }
     }
     const row = await transcripts.row(conversationId, keep)
+    const found = await anchors.before(conversationId, keep, row)
     const anchor =
-      (await anchors.before(conversationId, keep, row))
+      (found?.shared ? undefined : found)
       ?? refuse(
         'conflict',
         `forkOf: files "then" exist only for user messages of a private copy, found none at ${keep}: `

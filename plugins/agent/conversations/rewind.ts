@@ -1,5 +1,5 @@
-import { refuse } from '../../../sdk/index.js'
-import type { Journals, Log } from '../../../sdk/index.js'
+import { Refusal, refuse } from '../../../sdk/index.js'
+import type { Host, Journals, Log } from '../../../sdk/index.js'
 import { GitFailure } from '../../../sdk/node/programs/git.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { tooLarge } from '../../../sdk/node/files/large-files.js'
@@ -23,6 +23,7 @@ export interface RewindDeps {
   readonly transcripts: Transcripts
   readonly anchors: Anchors
   readonly copies: Copies
+  readonly host: Pick<Host, 'call' | 'serves'>
   readonly decisions: KeyedMutex
   readonly locks: KeyedMutex
   readonly journal: Pick<Journals, 'append' | 'read' | 'remove' | 'list'>
@@ -41,6 +42,8 @@ interface Begun {
   readonly anchor: Anchor
   /** The commits of the copy before, to restore if git fails. */
   readonly before: readonly Tip[]
+  /** The point of the shared tree before, once it was restored; left out: the conversation has a copy. */
+  readonly point?: string
   /** The newest run of the record before and after the rewind. */
   readonly last: string | undefined
 }
@@ -87,6 +90,14 @@ const goBack = async (deps: RewindDeps, conversation: Conversation, index: numbe
   const { copies, journal, transcripts } = deps
   const { id } = conversation
   const anchor = await anchorAt(deps, conversation, index)
+  const last = await transcripts.last(id)
+  if (anchor.shared) {
+    const point = await restoreShared(deps, anchor)
+    const begun: Begun = { index, anchor, before: [], last, point }
+    await journal.append(begunOf(id), [begun], { flush: true })
+    failpoint('agent.rewind.begun')
+    return { snapshot: anchor.id, dropped: await complete(deps, conversation, begun) }
+  }
   await asked(copies.ensure(id, conversation.repos))
   const before = await asked(copies.commitRest(id, conversation.repos))
   const lost = before.flatMap(({ large = [] }) => large).find(({ tracked }) => tracked)
@@ -95,10 +106,24 @@ const goBack = async (deps: RewindDeps, conversation: Conversation, index: numbe
       'conflict',
       `${tooLarge(lost.path, lost.size)}, and going back would lose it: have the agent rename it first`,
     )
-  const begun: Begun = { index, anchor, before, last: await transcripts.last(id) }
+  const begun: Begun = { index, anchor, before, last }
   await journal.append(begunOf(id), [begun], { flush: true })
   failpoint('agent.rewind.begun')
   return { snapshot: anchor.id, dropped: await complete(deps, conversation, begun) }
+}
+
+/** Brings the shared tree back to a saved point; returns the point before. */
+const restoreShared = async ({ host }: RewindDeps, { id }: Anchor): Promise<string> => {
+  if (!(await host.serves('POST /history/restore')))
+    refuse('unavailable', 'this sandbox runs without the group history, which keeps the states of the shared tree')
+  const { point, failed } = await host.call('POST /history/restore', { id }).catch((error: unknown) => {
+    if (Refusal.from(error).reason !== 'not-found') throw error
+    return refuse('conflict', 'the saved point of this message is gone: points are kept for 90 days')
+  })
+  const [lost] = failed
+  if (!lost) return point
+  await host.call('POST /history/restore', { id: point, force: true })
+  return refuse('dependency', `nothing was removed: ${lost.scope} could not be restored: ${lost.message}`)
 }
 
 /** The saved state of a position in the record; refuses if one of its commits is missing. */
@@ -121,8 +146,8 @@ const anchorAt = async (
       branch
         ? `the message at ${index} has no saved state: it was sent into a running turn, or its turn ended before `
             + 'its files were saved'
-        : `the message at ${index} has no saved state: this conversation works in the shared tree, whose states `
-            + 'this sandbox does not keep',
+        : `the message at ${index} has no saved state: it was sent into a running turn, or the shared tree could not `
+            + 'be saved before it',
     )
   }
   const folders = new Map((await copies.repositories()).map(({ repo, dir }) => [repo, dir]))
@@ -141,17 +166,18 @@ const anchorAt = async (
 const complete = async (
   deps: RewindDeps,
   { id, repos }: Conversation,
-  { index, anchor, before }: Begun,
+  { index, anchor, before, point }: Begun,
 ): Promise<number> => {
-  const { copies, transcripts, anchors, conversations, queue, journal } = deps
+  const { copies, transcripts, anchors, conversations, queue, journal, host } = deps
   let dropped: number
   try {
-    await asked(copies.restore(id, anchor.repos))
+    if (point === undefined) await asked(copies.restore(id, anchor.repos))
     failpoint('agent.rewind.restored')
     dropped = await transcripts.cut(id, index)
     failpoint('agent.rewind.cut')
   } catch (error) {
-    await copies.restore(id, before)
+    if (point === undefined) await copies.restore(id, before)
+    else await host.call('POST /history/restore', { id: point, force: true })
     await journal.remove(begunOf(id))
     throw error
   }
@@ -206,7 +232,7 @@ export const recoverRewinds = async (deps: RewindDeps): Promise<void> => {
         await journal.remove(name)
         continue
       }
-      await copies.ensure(id, conversation.repos)
+      if (begun.point === undefined) await copies.ensure(id, conversation.repos)
       await complete(deps, conversation, begun)
       log.warn('completed an interrupted rewind', { conversation: id })
     } catch (error) {

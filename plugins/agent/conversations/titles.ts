@@ -8,6 +8,8 @@ import { completeOnce } from '../providers/native/completion.js'
 const ROLE = 'session-title'
 const TIMEOUT = 30_000
 const MOST_TITLE = 60
+/** Of what a program says, in code units. */
+const MOST_SAID = 80
 const MOST_WORDS = 4_000
 const MOST_ANSWER = 400
 const UNSEEN = unseenBut(String.raw`\u200c\u200d` + SELECTORS)
@@ -56,4 +58,18 @@ export const nameConversations = (
     if (end !== 'completed') return
     name(id).catch(error => host.log.info('naming a conversation failed', { conversation: id, error: String(error) }))
   })
+}
+
+/** Names a conversation as its program says, unless a person has named it. */
+export const nameAsSaid = (
+  { conversations, host }: { readonly conversations: Conversations; readonly host: Pick<Host, 'log'> },
+  id: string,
+  text: string,
+): void => {
+  const title = firstLineOf(text, MOST_SAID)
+  const { titleBy, title: before } = conversations.get(id)
+  if (title === '' || title === before || titleBy === 'person') return
+  conversations
+    .change(id, { title, titleBy: 'model' })
+    .catch(error => host.log.error('naming a conversation failed', { id, error: String(error) }))
 }

@@ -223,6 +223,7 @@ export class RunRecord {
           sentAt: frame.sentAt,
           ...(frame.by && { by: frame.by }),
           ...(frame.messageId && { messageId: frame.messageId }),
+          ...(frame.errand && { errand: frame.errand }),
           ...(frame.attachments?.length && { attachments: frame.attachments }),
         })
       case 'resumed':

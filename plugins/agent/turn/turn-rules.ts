@@ -64,7 +64,10 @@ export class TurnRules {
     if (instruct.length === 0 || nth === MOST_ROUNDS || turn.signal.aborted) return false
     const text = turn.masker.mask(instruct.map(one => one.text).join('\n\n'))
     const ids = instruct.map(({ id }) => id)
-    log.push({ kind: 'steer', text, sentAt: Date.now(), by: `rule:${ids[0]}` })
+    log.push({
+      ...{ kind: 'steer', text, sentAt: Date.now(), by: `rule:${ids[0]}` },
+      ...(unmet && { errand: 'verify-nudge' }),
+    })
     await log.settled()
     await entry.change({
       round: { nth: nth + 1, text, said: [...new Set([...said, ...ids])] },

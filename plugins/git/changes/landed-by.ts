@@ -11,7 +11,14 @@ export interface PathCommit {
   readonly at: number
 }
 
+/** A commit, and whose landed work it holds. */
+interface Origin {
+  readonly sha: string
+  readonly ids: string[]
+}
+
 const MOST_COMMITS = 2_000
+const MOST_PATHS = 1_000
 
 /** Which conversations landed what of a repository. */
 export class LandedBy {
@@ -55,6 +62,25 @@ export class LandedBy {
       for (const id of ids) agents[id] = agentOf(known.agents[id]!)
     }
     return Object.keys(origins).length === 0 ? undefined : { origins, agents }
+  }
+
+  /** Which conversations' work the commits of a branch hold: for each path the newest landing before a commit of it. */
+  async byCommits(opened: OpenRepo, shas: readonly string[]): Promise<{ origins: Origin[]; agents: OriginAgents }> {
+    const none = { origins: [], agents: {} }
+    const known = await this.landings(opened.repo, opened.view)
+    const asked = known ? Object.keys(known.paths).slice(-MOST_PATHS) : []
+    if (!known || asked.length === 0 || shas.length === 0) return none
+    const commits = await commitsOf(opened, asked, oldest(known, asked))
+    const found = new Map<string, Set<string>>()
+    for (const path of asked)
+      for (const { conversationId, at } of known.paths[path]!) {
+        const sha = commits.get(path)?.findLast(commit => commit.at >= secondsOf(at))?.sha
+        if (sha === undefined || !Object.hasOwn(known.agents, conversationId)) continue
+        found.set(sha, (found.get(sha) ?? new Set()).add(conversationId))
+      }
+    const origins = shas.flatMap(sha => (found.has(sha) ? [{ sha, ids: [...found.get(sha)!] }] : []))
+    const ids = new Set(origins.flatMap(origin => origin.ids))
+    return { origins, agents: Object.fromEntries([...ids].map(id => [id, agentOf(known.agents[id]!)])) }
   }
 
   /**

@@ -24,8 +24,19 @@ export const commitCalls = (
   objects: Objects,
   landedBy: LandedBy,
 ): Handlers<CommitCalls> => ({
-  'GET /git/{repo}/log': async ({ repo, ...query }, { caller }) =>
-    commitLog(objects, await repositories.open(repo, caller), query),
+  'GET /git/{repo}/log': async ({ repo, ...query }, { caller }) => {
+    const opened = await repositories.open(repo, caller)
+    const log = await commitLog(objects, opened, query)
+    const shas = log.commits.map(({ sha }) => sha)
+    const landed = await landedBy.byCommits(opened, shas).catch(() => ({ origins: [], agents: {} }))
+    if (landed.origins.length === 0) return log
+    const ids = new Map(landed.origins.map(origin => [origin.sha, origin.ids]))
+    const commits = log.commits.map(commit => {
+      const origins = ids.get(commit.sha)
+      return origins ? { ...commit, origins } : commit
+    })
+    return { ...log, commits, originAgents: landed.agents }
+  },
   'GET /git/{repo}/commit-diff': async ({ repo, sha, base }, { caller }) => {
     const opened = await repositories.open(repo, caller)
     const { from, to } = await commitEnds(objects, opened, sha, base)

@@ -1,5 +1,6 @@
 import type { tags } from 'typia'
 import type { Count, Millis, Positive } from '../../../sdk/types.js'
+import type { OriginAgents } from '../changes/contract.js'
 import type { FileDiff, GitChange, GitRepoName, RepoPath, Revision, Sha } from '../records.js'
 
 /** A commit as a history lists it. */
@@ -17,6 +18,8 @@ export interface GitCommit {
   refs: string[]
   /** HEAD is at this commit. */
   head: boolean
+  /** The conversations whose landed work is in it. */
+  origins?: string[]
 }
 /** One page of a history. */
 export interface CommitLog {
@@ -24,6 +27,8 @@ export interface CommitLog {
   branch?: string
   commits: GitCommit[]
   hasMore: boolean
+  /** Who the `origins` of its commits are. */
+  originAgents?: OriginAgents
 }
 /** Lines last changed by one commit; no `sha`: not committed yet. */
 export interface BlameHunk {

@@ -9,13 +9,25 @@ import type { PipelinesCalls } from '../contract.js'
 import type { Jobs } from '../logs/jobs.js'
 import type { Results } from '../results/results.js'
 import type { FoundRun } from '../run-finder.js'
-import { pipelineFixPrompt, type FixedRun } from './prompt.js'
+import { NUDGE, pipelineFixPrompt, saysElsewhere, type FixedRun } from './prompt.js'
 
 type Asked = Input<PipelinesCalls, 'POST /ci/fix'>
 
 const AGAIN_MS = 10_000
 const MOST_TITLE = 80
 const MOST_JOBS = 10
+const OUTSIDE = 'the log of a failed run'
+const FIX = /^((?:ci|push|land)-fix)-([0-9a-f]{20})$/
+
+type FixErrand = 'ci-fix' | 'push-fix' | 'land-fix'
+
+/** How a turn ended. */
+export interface SettledFix {
+  readonly conversationId: string
+  readonly run: string
+  readonly end: string
+  readonly report?: string
+}
 
 export interface PipelineFixesDeps {
   readonly host: Pick<Host, 'call' | 'serves'>
@@ -52,18 +64,52 @@ export class PipelineFixes {
       if (before && now - before.at < AGAIN_MS && (await this.#isThere(before.conversationId)))
         return { conversationId: before.conversationId, run: before.run, isFirst: false }
       await this.#assertCommit(run.repo, run.sha)
+      const landed = found.kind === 'check' ? await this.#landed(run.repo) : undefined
+      const errand = found.kind !== 'check' ? 'ci-fix' : landed ? 'land-fix' : 'push-fix'
       const id = randomUUID().replaceAll('-', '').slice(0, 20)
-      const fix = { conversationId: `ci-fix-${id}`, messageId: `ci-fix-${id}`, run: `r-${id}`, at: now }
+      const fix = { conversationId: `${errand}-${id}`, messageId: `${errand}-${id}`, run: `r-${id}`, at: now }
       await this.#note(found, fix)
       failpoint('pipelines.fix.noted')
       try {
-        await this.#begin(found, run, fix, asked, context)
+        await this.#begin(found, landed ? { ...run, landed } : run, { ...fix, errand }, asked, context)
       } catch (error) {
         await this.#note(found, before)
         throw error
       }
       return { conversationId: fix.conversationId, run: fix.run, isFirst: true }
     })
+  }
+
+  /**
+   * Asks an agent once more that ended its first turn on a failed run without a change, and without saying that the
+   * fault is elsewhere.
+   */
+  async nudge({ conversationId, run, end, report = '' }: SettledFix): Promise<void> {
+    const { host } = this.#deps
+    const [, errand, id] = FIX.exec(conversationId) ?? []
+    if (end !== 'completed' || run !== `r-${id}` || saysElsewhere(report)) return
+    if (!(await host.serves('GET /agents/{id}'))) return
+    const { status, waiting } = await host.call('GET /agents/{id}', { id: conversationId })
+    if (status !== 'idle' || waiting) return
+    await host.call('agent.start', {
+      ...{ conversationId, messageId: `${conversationId}-nudge`, run: `${run}-nudge`, prompt: NUDGE },
+      ...{ errand: `${errand as FixErrand}-nudge`, outsideWake: OUTSIDE },
+    })
+  }
+
+  /** What a conversation landed in a repository and nobody has committed, as a commit of its branch. */
+  async #landed(repo: string): Promise<FixedRun['landed']> {
+    const { host } = this.#deps
+    if (!(await host.serves('GET /git/changes'))) return undefined
+    const { repos } = await host.call('GET /git/changes', { repo })
+    for (const id of new Set(
+      repos.flatMap(({ origins = {} }) => Object.values(origins).flatMap(ids => ids[0] ?? [])),
+    )) {
+      const { conversation } = await host.call('agent.conversation', { id })
+      const tip = conversation.repos.find(one => one.repo === repo)?.landedTip
+      if (tip !== undefined) return { tip, by: conversation.title ?? id }
+    }
+    return undefined
   }
 
   /** Forgets fixes whose conversation does not exist: the daemon ended before it began, or it was deleted. */
@@ -82,7 +128,13 @@ export class PipelineFixes {
     return results.noteFix(found.mapped.repo, found.run.runId, fix)
   }
 
-  async #begin(found: FoundRun, run: FixedRun, fix: StoredPipelineFix, { pick, note }: Asked, context: Context) {
+  async #begin(
+    found: FoundRun,
+    run: FixedRun,
+    fix: StoredPipelineFix & { readonly errand: FixErrand },
+    { pick, note }: Asked,
+    context: Context,
+  ) {
     const { host, jobs } = this.#deps
     const prompt = pipelineFixPrompt(run, await jobs.failedLogs(found, MOST_JOBS), note)
     const folder = pathOfRepo(run.repo)
@@ -90,9 +142,10 @@ export class PipelineFixes {
       'agent.start',
       {
         ...{ conversationId: fix.conversationId, messageId: fix.messageId, run: fix.run, prompt },
-        ...{ isolated: true, worktreeBase: [{ repo: run.repo, base: run.sha }], errand: 'ci-fix' },
+        ...{ isolated: true, worktreeBase: [{ repo: run.repo, base: run.landed?.tip ?? run.sha }] },
+        errand: fix.errand,
         title: `Fix: ${run.title ?? run.workflow ?? run.branch}`.slice(0, MOST_TITLE).toWellFormed(),
-        ...{ runRole: 'pipeline-fix', outsideWake: `a run of ${run.where}`.slice(0, 300) },
+        ...{ runRole: 'pipeline-fix', outsideWake: OUTSIDE },
         ...(folder !== '.' && folder.length <= 200 && { startIn: folder }),
         ...pick,
       },

@@ -1,7 +1,8 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { Frame, TurnInput } from '../../../plugins/agent/contract.js'
+import { until } from '../../support/browser/browser.js'
 import { daemonWith, folderOf, inGit, makeWorkspace } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'
@@ -78,6 +79,29 @@ t.test('conflicts are reported, and the turn is still completed', async t => {
       { kind: 'done', reason: 'completed' },
     ),
   )
+})
+
+t.test('an agent is asked once to make work fit that was to land by itself', async t => {
+  const { client, workspace } = await daemonWith(t, ['agent', 'agents'])
+  await runTurn(client, 'a', 'write README.md\n| theirs', { isolated: true })
+  writeFileSync(join(workspace, 'README.md'), 'mine, not committed\n')
+  const said = async () => {
+    const { messages } = await client.call('GET /agents/{id}/transcript', { id: 'a' })
+    return messages.filter(({ role }) => role === 'user')
+  }
+  await runTurn(client, 'a', 'say on', { autoLand: true })
+  await until(async () => (await said()).length === 3)
+  await until(async () => (await client.call('GET /agents/{id}', { id: 'a' })).lastEnd !== undefined)
+  const [, , asked] = await said()
+  t.match(asked, { errand: 'land-held', by: 'sandbox:landing', text: /does not fit the workspace.*in: README\.md$/s })
+  const rows = await said()
+  await runTurn(client, 'b', 'say elsewhere')
+  t.equal((await said()).length, rows.length, 'what still does not fit waits for a person')
+  t.match(await client.call('GET /agents/{id}', { id: 'a' }), { status: 'conflict' })
+  t.equal(readFileSync(join(workspace, 'README.md'), 'utf8'), 'mine, not committed\n')
+  writeFileSync(join(workspace, 'README.md'), inGit(workspace, 'show', 'HEAD:README.md'))
+  t.same(landings(await runTurn(client, 'a', 'say it fits', { autoLand: true })), [{ kind: 'landed', landed: true }])
+  t.equal((await said()).length, rows.length + 1)
 })
 
 t.test('a message of a token without scope land, or of an outside wake, disables auto-landing', async t => {

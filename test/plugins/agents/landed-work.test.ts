@@ -181,6 +181,12 @@ t.test('paths name who landed them until they are committed; then blame does', a
   inGit(workspace, 'add', '-A')
   inGit(workspace, 'commit', '-qm', 'both')
   t.same(await blame('a.txt'), [[true, 'one']])
+  const log = await client.call('GET /git/{repo}/log', { repo: 'root' })
+  t.same(
+    log.commits.map(({ subject, origins }) => [subject, origins?.toSorted()]),
+    [['both', ['one', 'two']], ...log.commits.slice(1).map(({ subject }) => [subject, undefined])],
+  )
+  t.match(log.originAgents, { one: { title: 'one', provider: 'script' }, two: { title: 'two' } })
   t.same(await blame('mine.txt'), [[true, undefined]])
   t.same(await blame('constructor'), [[true, undefined]])
   writeFileSync(join(workspace, 'a.txt'), 'one\nby hand\n')

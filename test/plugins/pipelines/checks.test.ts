@@ -101,11 +101,35 @@ t.test('checks before a push', async t => {
     for (const expected of ['Second', 'no over here', 'look at the end', 'checks before a push of root'])
       t.ok(words.includes(expected), expected)
     t.match((await newest()).fix, { conversationId })
+    const asked = async () => {
+      const { messages } = await client.call('GET /agents/{id}/transcript', { id: String(conversationId) })
+      return messages.filter(({ role }) => role === 'user').map(({ errand }) => errand)
+    }
+    await until(async () => (await asked()).length === 2)
+    await until(
+      async () => (await client.call('GET /agents/{id}', { id: String(conversationId) })).lastEnd !== undefined,
+    )
+    t.same(await asked(), ['push-fix', 'push-fix-nudge'], 'it ended without a change: it is asked once more')
+
+    const landing = { conversationId: 'lands', agent: 'script', isolated: true, prompt: 'write landed.txt\n| new' }
+    await client.call('POST /agent', landing)
+    await framesOf(client, 'lands').all()
+    t.match(await client.call('POST /agents/{id}/land', { id: 'lands' }), { landed: true })
+    await client.call('POST /ci/runs/rerun', { repo: 'root', runId })
+    t.match(await ended(), { status: 'failed' })
+    const pick = { agent: 'script', model: 'script' }
+    const broken = await client.call('POST /ci/fix', { repo: 'root', runId: (await newest()).runId, pick })
+    const fixing = String(broken.conversationId)
+    await framesOf(client, fixing, { run: broken.run }).all()
+    const { messages: rows } = await client.call('GET /agents/{id}/transcript', { id: fixing })
+    t.match(rows[0], { errand: 'land-fix', text: /the work that the conversation write landed\.txt landed there/ })
+    t.ok(existsSync(join(daemon.data, 'agent/checkouts', fixing, 'landed.txt')), 'its copy has that work')
+
     await save(check('true'))
     await client.call('POST /ci/runs/rerun', { repo: 'root', runId })
     t.match(await ended(), { status: 'passed', exitCode: 0 })
     const again = await newest()
-    t.match(again, { number: 2, status: 'success' })
+    t.match(again, { number: 3, status: 'success' })
     t.equal((await refusalOf(() => client.call('POST /ci/fix', { repo: 'root', runId: again.runId }))).status, 409)
     const onlyFailed = { repo: 'root', runId, failedOnly: true }
     t.equal((await refusalOf(() => client.call('POST /ci/runs/rerun', onlyFailed))).status, 422)

@@ -25,7 +25,7 @@ import type { SyncedCopy } from '../../copies/states.js'
 import { assertMasking } from '../../queue/message-checks.js'
 import type { References } from '../../secrets/references.js'
 import type { AdapterRun } from '../adapter-run.js'
-import { firstLineOf } from '../../first-line.js'
+import { nameAsSaid } from '../../conversations/titles.js'
 import { disksFor } from './additions.js'
 import { ConnectOffers } from './connecting.js'
 import {
@@ -67,6 +67,7 @@ import { trustApart, trustOf } from './trust.js'
 import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
 import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
 import { searchTools } from './search.js'
+import { saveSharedState } from './shared-state.js'
 import { terminalTools } from './terminal.js'
 
 interface Tree extends PreparedTurn {
@@ -80,9 +81,6 @@ interface Tree extends PreparedTurn {
 
 /** How long the end of a turn waits for a running landing. */
 const SETTLE_MS = 30_000
-
-/** The longest title, in code units. */
-const MOST_TITLE = 80
 
 /** Says in a turn what became of its private copy. */
 const warn = (turn: Turn, text: string): void =>
@@ -120,6 +118,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const release = await locks.hold(id, turn.signal)
     let sync: { commits: number; blocked: string[] } | undefined
     try {
+      if (!branch && !again) await saveSharedState(this.#deps, turn)
       if (branch) sync = await this.#copy(turn, await renewApart(this.#deps, turn, conversations.get(id)), again)
     } finally {
       release()
@@ -399,7 +398,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       subagentDeps,
       safety: this.#safety,
       ...{ expose, keep: text => outputs.keep(conversationId, text), instructed: instructedIn(prepared, wall) },
-      titled: text => this.#titled(conversationId, text),
+      titled: text => nameAsSaid(this.#deps, conversationId, text),
       connected: this.#deps.connected(turn, prepared.persona),
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
       toolbox: toolbox(
@@ -427,17 +426,6 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         },
       ),
     })
-  }
-
-  /** Names a conversation as its program says, unless a person has named it. */
-  #titled(id: string, text: string): void {
-    const { conversations, host } = this.#deps
-    const title = firstLineOf(text, MOST_TITLE)
-    const { titleBy, title: before } = conversations.get(id)
-    if (title === '' || title === before || titleBy === 'person') return
-    conversations
-      .change(id, { title, titleBy: 'model' })
-      .catch(error => host.log.error('naming a conversation failed', { id, error: String(error) }))
   }
 
   #references(turn: Turn, network: TurnNetwork | undefined, persona: TurnPersona | undefined): References {

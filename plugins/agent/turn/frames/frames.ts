@@ -104,6 +104,8 @@ export interface SteerFrame {
   messageId?: string
   by?: string
   attachments?: string[]
+  /** The sandbox composed it: `verify-nudge`, a check at the end of the turn does not pass. */
+  errand?: string
 }
 export interface DeltaFrame {
   kind: 'delta'

@@ -11,6 +11,7 @@ import {
   ownerTab,
 } from '../../../support/browser/console.js'
 import { daemonWith } from '../../../support/daemon.js'
+import { exactly } from '../../../support/lists.js'
 
 t.test('chores in the console', withChromium(), async t => {
   const daemon = await daemonWith(t, [...CONSOLE_GROUPS, 'workspace', 'chores', 'automations'], {
@@ -69,6 +70,11 @@ t.test('chores in the console', withChromium(), async t => {
     await guest.page.getByText(/There is nothing to do: /).waitFor()
     t.equal(await guest.page.getByRole('button', { name: /^(?:Measure|Conclude)/ }).count(), 0)
     await endJourney(t, guest)
+    await page.getByRole('button', { name: 'Have it done Size of the build' }).click()
+    await page.getByText(/^Make the build smaller without taking anything/).waitFor()
+    const { agents } = await client.call('GET /agents')
+    t.match(agents, exactly({ title: 'Size of the build', branch: /^agent\/run-/ }))
+    await page.goBack()
     await page.getByRole('link', { name: 'src/cart.ts' }).click()
     await page.getByText('export const sum').waitFor()
     await endJourney(t, tab)

@@ -2,18 +2,57 @@ import type { ChoreList, ChoreSignals, RepositoryChores } from '../../../../chor
 import { askDaemon } from '../../data/api.js'
 import { served } from '../../data/live.js'
 import { fragmentOf } from '../../data/route.js'
+import { person } from '../../data/session/session.js'
 import { agoOf, countText, filesText, visibleName } from '../../ui/format.js'
 import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
-import type { PageProps } from '../registry.js'
+import { RunButton, type AskedRun } from '../new/run-button.js'
+import { reaches, type PageProps } from '../registry.js'
 import { PROBE_IDS, ProbeRow } from './probe-row.js'
 
 const MOST_HOTSPOTS = 5
+const MOST_NAMED = 30
 
 const nameOf = (repo: string): string => (repo === 'root' ? 'The workspace' : visibleName(repo))
 
-const Signals = ({ signals: { totals, hotspots, packages, indexed } }: { signals: ChoreSignals }) => (
+/** What an agent is asked where packages have no page that says what they are. */
+const documentationRun = (repo: string, packages: ChoreSignals['packages']): AskedRun => ({
+  title: 'Documentation',
+  runRole: 'documentation-run',
+  ...(repo !== 'root' && { startIn: repo }),
+  prompt: [
+    `Packages of the repository ${repo} have no README: ${packages
+      .map(({ dir }) => dir || '.')
+      .slice(0, MOST_NAMED)
+      .join(', ')}.`,
+    'Write one for each from its code: what it is for, how it is used, what is surprising. Run every command that you '
+      + 'write down, and change no code.',
+  ].join('\n'),
+})
+
+const Signals = ({
+  repo,
+  signals: { totals, hotspots, packages, indexed },
+}: {
+  repo: string
+  signals: ChoreSignals
+}) => (
   <>
+    {packages.some(({ documented }) => !documented) && reaches(person.value?.role, 'collaborator') && (
+      <p>
+        {countText(packages.filter(({ documented }) => !documented).length)} packages have no README.{' '}
+        <RunButton
+          label="Have them written"
+          about={`README files of ${nameOf(repo)}`}
+          asked={() =>
+            documentationRun(
+              repo,
+              packages.filter(({ documented }) => !documented),
+            )
+          }
+        />
+      </p>
+    )}
     <p class="quiet">
       {filesText(totals.files)} of code, {countText(packages.length)} packages
       {!indexed && '; the index is still being built'}
@@ -51,7 +90,7 @@ const Repository = ({ chores, list }: { chores: RepositoryChores; list: ChoreLis
           />
         ))}
       </ul>
-      <Signals signals={signals} />
+      <Signals repo={repo} signals={signals} />
     </section>
   )
 }

@@ -7,6 +7,7 @@ import { ActionButton } from '../../ui/action-button.js'
 import { FormButton } from '../../ui/dialog.js'
 import { agoOf, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { FaultLine, Item, type ToneWord } from '../../ui/page.js'
+import { RunButton, type AskedRun } from '../new/run-button.js'
 import { reaches } from '../registry.js'
 import { ConcludeForm } from './conclude-form.js'
 import { FactLines, headlineOf } from './probe-facts.js'
@@ -44,6 +45,26 @@ const Conclusion = ({ entry: { outcome, by, ranAt, snoozedUntil } }: { entry: Ch
     {snoozedUntil !== undefined && `, put off until ${momentOf(snoozedUntil)}`}
   </div>
 )
+
+const WORK: { readonly [id in ProbeId]: string } = {
+  outdated: 'Bring the outdated packages up to date, one after another, and leave out those that break something.',
+  audit: 'Remove the known vulnerabilities of its packages with the smallest updates that do.',
+  knip: 'Remove code, exports and packages that nothing uses; look at each before you remove it.',
+  jscpd: 'Put code that stands in several places into one, where that makes it simpler.',
+  ui: 'Use the shared components where pages bring their own copies of them.',
+  bundle: 'Make the build smaller without taking anything from its users.',
+}
+
+/** What an agent is asked to do about a measurement. */
+const choreRun = (repo: string, id: ProbeId, { facts }: ProbeResult): AskedRun => ({
+  title: LABELS[id],
+  runRole: 'maintenance-chore',
+  ...(repo !== 'root' && { startIn: repo }),
+  prompt: [
+    `${WORK[id]} It is about the repository ${repo}; it was measured: ${facts ? headlineOf(facts) : 'nothing'}.`,
+    'Measure again yourself, run its checks after each step, and say in the end what you did and what is left.',
+  ].join('\n'),
+})
 
 interface ProbeRowProps {
   readonly repo: string
@@ -91,6 +112,7 @@ export const ProbeRow = ({ repo, id, result, running, entry }: ProbeRowProps) =>
               Measure
             </ActionButton>
           )}
+          {result?.facts && <RunButton label="Have it done" about={label} asked={() => choreRun(repo, id, result)} />}
           {result && (
             <FormButton
               label="Conclude"

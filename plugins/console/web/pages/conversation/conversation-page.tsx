@@ -199,6 +199,7 @@ const Conversation = ({ id }: { id: string }) => {
     () => ({
       rewind: index =>
         void action.run(async () => {
+          if (!agent?.branch && !confirm('This takes the whole workspace back.')) return
           await askDaemon('POST /agent/rewind', {
             ...{ conversationId: id, index },
             ...(feed.newest !== undefined && { expect: feed.newest }),
@@ -207,7 +208,7 @@ const Conversation = ({ id }: { id: string }) => {
         }),
       fork: keep => goTo('new', id, String(keep)),
     }),
-    [id, agent?.run],
+    [id, agent?.run, agent?.branch],
   )
   // Keys that are typed while it is loaded would act on the page.
   useEffect(() => void FindBar.preload().catch(ignored('it is loaded when it is opened')), [])

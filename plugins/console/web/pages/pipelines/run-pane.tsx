@@ -12,6 +12,7 @@ import { momentOf, sizeTextOf, spanText, visibleName } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
 import { Pairs } from '../../ui/pairs.js'
 import { useQuery } from '../../ui/query.js'
+import { RunButton } from '../new/run-button.js'
 import { reaches } from '../registry.js'
 import { HOST_NAMES, nameOfRun, toneOfStatus } from './run-words.js'
 import { TextBlock } from '../../ui/text-block.js'
@@ -36,6 +37,30 @@ const FixForm = ({ run, close }: { run: PipelineRun; close: () => void }) => {
       <p>An agent works on it in a private copy at the commit of the run. It reads the logs as words from outside.</p>
       <TextField label="What else it should know" rows={3} value={note} />
     </DialogForm>
+  )
+}
+
+/** The conversations whose landed work is uncommitted in a repository where a check fails: each can be told. */
+const LandedBefore = ({ run: { repo, branch }, jobs }: { run: PipelineRun; jobs: readonly PipelineJob[] }) => {
+  const { data } = useQuery(`landed ${repo}`, ['repos', 'landings'], () => askDaemon('GET /git/changes', { repo }))
+  const failed = jobs.filter(({ status }) => status === 'failed').map(({ name }) => name)
+  return (
+    <>
+      {Object.entries(data?.originAgents ?? {}).map(([id, { title = id }]) => (
+        <RunButton
+          key={id}
+          label={`Tell ${visibleName(title)}`}
+          about="that its landed work may have broken it"
+          asked={() => ({
+            conversationId: id,
+            errand: 'land-breakage',
+            prompt:
+              `A check before a push of ${repo} (branch ${branch}) fails since your work is in the workspace: `
+              + `${failed.join(', ')}. Run it here, find out whether your work broke it, and fix that.`,
+          })}
+        />
+      ))}
+    </>
   )
 }
 
@@ -165,6 +190,9 @@ export const PipelineRunPane = ({ repo, runId }: { repo: string; runId: number }
             <>
               <h2 dir="auto">{visibleName(nameOfRun(run))}</h2>
               {row && <RunActions run={run} can={row.can} />}
+              {run.host === 'local' && run.status === 'failed' && reaches(person.value?.role, 'collaborator') && (
+                <LandedBefore run={run} jobs={jobs} />
+              )}
               <Pairs
                 rows={[
                   ['State', toneOfStatus(run.status)[1]],

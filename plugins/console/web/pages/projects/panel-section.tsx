@@ -9,6 +9,7 @@ import { ActionButton } from '../../ui/action-button.js'
 import { visibleName } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
+import { RunButton, type AskedRun } from '../new/run-button.js'
 import { reaches } from '../registry.js'
 import { ServerLinks, serverState } from './apps-section.js'
 
@@ -16,6 +17,16 @@ import { ServerLinks, serverState } from './apps-section.js'
 const LOOK_MS = 1_500
 
 const changed = (): void => refetch(new Set(['panels', 'terminals']))
+
+/** What an agent is asked about a server that does not stay up. */
+const serverRun = (repo: string, exitCode: number): AskedRun => ({
+  title: `The server of ${repo}`,
+  runRole: 'deployment-fix',
+  ...(repo !== 'root' && { startIn: repo }),
+  prompt:
+    `The development server of the repository ${repo} ends by itself with exit code ${exitCode}. Start it here, find `
+    + 'out why, fix the cause, and show that it stays up and answers.',
+})
 
 const PanelRow = ({ panel }: { panel: Panel }) => {
   const { repo, running, port, previewUrl, session, exitCode, servers, hasPanel } = panel
@@ -46,6 +57,9 @@ const PanelRow = ({ panel }: { panel: Panel }) => {
         </>
       }
     >
+      {exitCode !== undefined && reaches(person.value?.role, 'collaborator') && (
+        <RunButton label="Have it fixed" about={`the server of ${name}`} asked={() => serverRun(repo, exitCode)} />
+      )}
       {mayStart && running && (
         <ActionButton action={action} work={work('restart')} about={`the server of ${name}`}>
           Restart
