@@ -32,6 +32,7 @@ export const ENTRIES = [
   'plugins/safety/replay/replay-worker',
   'plugins/shield/replay/shield-replay-worker',
   'plugins/workspace/search/index/index-worker',
+  'plugins/workspace/search/index/space-worker',
   'plugins/workspace/search/shape-child',
   'openapi/describe-build',
   'openapi/document',

@@ -156,6 +156,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     ...(deployment.models && { models: deployment.models }),
     ...(deployment.push && { push: deployment.push }),
     ...(deployment.mounts && { mounts: deployment.mounts }),
+    ...(deployment.wallet && { wallet: deployment.wallet }),
     ...(options.only && { only: options.only }),
     ...(options.apart && { apart: options.apart }),
   })

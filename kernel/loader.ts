@@ -1,21 +1,14 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import type {
-  LimitSettings,
-  ModelSettings,
-  MountSettings,
-  PreviewPlace,
-  PublicPlace,
-  PushSettings,
-  WallGrants,
-} from '../sdk/host.js'
+import type { GroupSettings, LimitSettings, PreviewPlace, PublicPlace, WallGrants } from '../sdk/host.js'
 import { Group } from './group.js'
 import { parseManifest, type PluginManifest } from './manifest.js'
 import { inOrder, levelsOf } from './permissions.js'
 import type { KernelServices } from './services.js'
 import { Waits } from './waits.js'
 
-export interface LoadOptions {
+/** What a start gives to every group. */
+export interface LoadOptions extends GroupSettings {
   /** The folder of the manifests. */
   readonly manifests: string
   /** The program's folder; the entries of manifests are relative to it. */
@@ -32,12 +25,6 @@ export interface LoadOptions {
   readonly previews: PreviewPlace
   /** Where public files and pages are served. */
   readonly publicPages: PublicPlace
-  /** The deployment's model settings. */
-  readonly models?: ModelSettings
-  /** Where notifications may be sent. */
-  readonly push?: PushSettings
-  /** Where shares of other machines are mounted. */
-  readonly mounts?: MountSettings
   /** Load only these groups; default: all. */
   readonly only?: readonly string[]
   /** Groups that each run in a separate process, of the program in `root`. */

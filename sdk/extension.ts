@@ -2,6 +2,7 @@ export type {
   ExtensionCard,
   ExtensionCommand,
   ExtensionContributions,
+  ExtensionDocument,
   ExtensionManifest,
   ExtensionPermissions,
   ExtensionProcess,
@@ -14,6 +15,8 @@ export type {
 export type { Api } from './api.js'
 export type { Input, Reply } from './contract.js'
 export type {
+  ExtensionDocumentFile,
+  ExtensionDocumentText,
   ExtensionHost,
   ExtensionModule,
   ExtensionToolContext,

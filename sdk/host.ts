@@ -120,6 +120,20 @@ export interface MountSettings {
   root?: MachinePath
 }
 
+/** A network that wallets pay on. */
+export interface WalletNetwork {
+  /** Its endpoint. */
+  rpcUrl: string & tags.Pattern<'^https?://[^\\s#@]+$'>
+  /** The contract of its dollars; default: USD Coin where its contract is known. */
+  asset?: string & tags.Pattern<'^0x[0-9a-fA-F]{40}$'>
+}
+
+/** The deployment's settings of wallets. */
+export interface WalletSettings {
+  /** By name: `eip155:` and the number of a chain. */
+  networks?: { [network: string]: WalletNetwork }
+}
+
 /** The deployment's settings of previews. */
 export interface PreviewSettings {
   /** The port of the preview listener; 0: a free one. Default: the one after that of the calls, else a free one. */
@@ -154,8 +168,20 @@ export interface PublicPlace extends PublicSettings {
   url?: string
 }
 
+/** What a deployment sets for single groups. */
+export interface GroupSettings {
+  /** Providers of models, and the free trial. */
+  readonly models?: ModelSettings
+  /** Where notifications may be sent. */
+  readonly push?: PushSettings
+  /** Where shares of other machines are mounted. */
+  readonly mounts?: MountSettings
+  /** The networks of wallets. */
+  readonly wallet?: WalletSettings
+}
+
 /** The daemon that a plugin runs in; constant while it runs. */
-export interface Place {
+export interface Place extends GroupSettings {
   /** The workspace's real path. */
   readonly workspace: string
   /**
@@ -179,12 +205,6 @@ export interface Place {
   readonly previews: PreviewPlace
   /** Where public files and pages are served. */
   readonly publicPages: PublicPlace
-  /** The deployment's model settings. */
-  readonly models?: ModelSettings
-  /** Where notifications may be sent. */
-  readonly push?: PushSettings
-  /** Where shares of other machines are mounted. */
-  readonly mounts?: MountSettings
 }
 
 /** Absolute paths of files and folders that are visible behind every wall, besides the system's own. */

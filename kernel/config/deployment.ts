@@ -1,18 +1,11 @@
 import { readFileSync } from 'node:fs'
 import typia, { type tags } from 'typia'
-import type {
-  LimitSettings,
-  ModelSettings,
-  MountSettings,
-  PreviewSettings,
-  PublicSettings,
-  PushSettings,
-} from '../../sdk/host.js'
+import type { GroupSettings, LimitSettings, PreviewSettings, PublicSettings } from '../../sdk/host.js'
 import type { IdentityProvider } from '../../sdk/kernel.js'
 import { StartError } from './start-error.js'
 
 /** Settings of a deployment: the file that `--config` names. */
-export interface Deployment {
+export interface Deployment extends GroupSettings {
   identity?: {
     /**
      * Who becomes the owner: the first person to sign in (`first`), or the first who also sends the code printed at
@@ -55,12 +48,6 @@ export interface Deployment {
   previews?: PreviewSettings
   /** Public files and pages. */
   public?: PublicSettings
-  /** Providers of models, and the free trial. */
-  models?: ModelSettings
-  /** Where notifications may be sent. */
-  push?: PushSettings
-  /** Where shares of other machines are mounted. */
-  mounts?: MountSettings
 }
 
 type WallPath = string & tags.Pattern<'^(/|~/).*$'>

@@ -401,7 +401,7 @@ export const activate = async (host: Host): Promise<void> => {
       ...copyCalls(workspace, copies, conversations, environment),
       ...networkCalls(networks),
       ...outputs.calls,
-      ...briefingCalls(settings),
+      ...briefingCalls(host, settings, limits),
     }),
   )
 }

@@ -69,7 +69,7 @@ export const approvalsCalls = ({ host, queue, copies }: ApprovalCallDeps): Handl
     return {
       ...rest,
       ...(action && { action: caller && onlyReads(caller) ? (brief as Omit<typeof action, 'args'>) : action }),
-      ...('problem' in found ? { via: 'nobody', problem: found.problem } : { via: 'executor' }),
+      ...('problem' in found ? { via: 'nobody', problem: found.problem } : { via: found.turn ? 'turn' : 'executor' }),
       ownerOnly: movesMoney(item),
     }
   }

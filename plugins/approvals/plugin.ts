@@ -8,6 +8,7 @@ import { approvalsCalls, liveConversation } from './calls.js'
 import { approvalsContract, type ApprovalsCalls } from './contract.js'
 import { examples } from './examples.js'
 import { executorsNow } from './executors/executors.js'
+import { endPosting } from './executors/persona-turn.js'
 import { MediaCopies } from './media.js'
 import { ApprovalQueue } from './queue.js'
 import { itemTitle, type StoredApproval } from './stored-approval.js'
@@ -32,6 +33,7 @@ export const activate = async (host: Host): Promise<void> => {
     find: item => executorsNow(host, copies, true)(item),
     copies,
     say: message => host.call('agent.start', { ...message, unattended: true }),
+    halt: conversationId => endPosting(host, conversationId),
     published: item => void publish(item).catch(failed('publishing an approval')),
     filed: item => void sendPush(host, { moment: 'approval', approvalId: item.id, text: promptWords(itemTitle(item)) }),
   })

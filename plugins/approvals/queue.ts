@@ -26,6 +26,8 @@ export interface QueueDeps {
   readonly copies: MediaCopies
   /** Starts a turn that tells an agent the outcome; a repeated message starts none. */
   readonly say: (message: OutcomeMessage & { readonly conversationId: string }) => Promise<unknown>
+  /** Ends the turn that carried something out when the last daemon ended. */
+  readonly halt: (conversationId: string) => Promise<void>
   readonly published: (item: StoredApproval) => void
   /** Called when an item was filed for the first time. */
   readonly filed: (item: StoredApproval) => void
@@ -191,7 +193,11 @@ export class ApprovalQueue {
    * ended is never sent again by itself.
    */
   async resume(): Promise<void> {
-    for (const id of this.#interrupted) await this.#ended(this.get(id), { outcome: 'unknown', error: UNKNOWN })
+    for (const id of this.#interrupted) {
+      const { conversationId } = this.get(id).attempts.at(-1) ?? {}
+      if (conversationId !== undefined) await this.#deps.halt(conversationId)
+      await this.#ended(this.get(id), { outcome: 'unknown', error: UNKNOWN })
+    }
     this.#interrupted.clear()
     this.#awaitDue()
     for (const { id, telling } of this.all) if (telling) await this.#tell(id)
@@ -250,8 +256,7 @@ export class ApprovalQueue {
     })
     if (!started) return
     const { item, executor } = started
-    const key = `${id}-${item.tries}`
-    const end = await executor.carryOut(key, host.signal).then(
+    const end = await executor.carryOut(keyOf(item), host.signal).then(
       answer => ({ outcome: 'done' as const, ...answer }),
       (error: unknown) =>
         error instanceof Refusal
@@ -267,10 +272,12 @@ export class ApprovalQueue {
   /** Stores that an item is being sent, before anything is sent; undefined: it has failed already. */
   async #started(item: StoredApproval): Promise<{ item: StoredApproval; executor: Executor } | undefined> {
     const executor = await this.#deps.find(item)
-    const attempt = { at: Date.now(), via: 'executor' } as const
+    const tries = item.tries + 1
+    const turn = 'problem' in executor ? undefined : executor.turn?.(keyOf({ ...item, tries }))
+    const attempt = { at: Date.now(), via: turn ? ('turn' as const) : ('executor' as const), ...turn }
     const tried: StoredApproval = {
       ...item,
-      ...{ status: 'sending', tries: item.tries + 1, attempts: [...item.attempts, attempt].slice(-MOST_ATTEMPTS) },
+      ...{ status: 'sending', tries, attempts: [...item.attempts, attempt].slice(-MOST_ATTEMPTS) },
     }
     const problem = 'problem' in executor ? executor.problem : await denialOf(this.#deps.host, item, executor.subjects)
     if ('problem' in executor || problem !== undefined) {
@@ -375,6 +382,9 @@ export class ApprovalQueue {
     if (what === 'done') await record(host, { ...about, type: subjectOfItem(item), direction: 'out' })
   }
 }
+
+/** The idempotency key of a try. */
+const keyOf = ({ id, tries }: Pick<StoredApproval, 'id' | 'tries'>): string => `${id}-${tries}`
 
 /** What is known of an attempt that may have gone out; the message of a bug is not for people. */
 const unknownWords = (error: unknown): string =>

@@ -1,4 +1,5 @@
 import type { Contract, Host } from '../../sdk/index.js'
+import { recordingLimits } from '../../sdk/node/record/limited.js'
 import { automationCalls } from './calls.js'
 import { automations, type AutomationsCalls } from './contract.js'
 import { AUTOMATIONS_FILE } from './definitions/definitions.js'
@@ -7,6 +8,15 @@ import { automationParts } from './parts.js'
 import { isWebchat, wornBy } from './webchat/strangers.js'
 
 export const contract: Contract<AutomationsCalls> = { ...automations, examples }
+
+/** What strangers call. */
+const OPEN = [
+  'POST /automations/{id}/fire',
+  'GET /webchat/{id}/config',
+  'GET /webchat/{id}/challenge',
+  'POST /webchat/{id}/message',
+  'GET /webchat/{id}/stream',
+] as const
 
 /** Serves work that starts by itself. */
 export const activate = async (host: Host): Promise<void> => {
@@ -66,5 +76,5 @@ export const activate = async (host: Host): Promise<void> => {
     }),
   )
 
-  await host.serve(automations, automationCalls(host, parts))
+  await host.serve(automations, recordingLimits(host, OPEN, automationCalls(host, parts)))
 }

@@ -9,6 +9,7 @@ import type { OneTimeCodeCalls } from './otp/contract.js'
 import type { RecommendationCalls } from './recommendations/contract.js'
 import type { RecordCalls } from './records/contract.js'
 import type { ServerCalls } from './servers/contract.js'
+import type { WalletCalls } from './wallet/contract.js'
 
 export type * from './actions/contract.js'
 export type * from './cards/contract.js'
@@ -18,6 +19,7 @@ export type * from './otp/contract.js'
 export type * from './recommendations/contract.js'
 export type * from './records/contract.js'
 export type * from './servers/contract.js'
+export type * from './wallet/contract.js'
 
 /** A connected capability as it is stored, without its secret fields. */
 export interface CapabilityRecord {
@@ -230,7 +232,8 @@ export interface CapabilitiesCalls
     ServerCalls,
     CatalogCalls,
     LoginCalls,
-    OneTimeCodeCalls {}
+    OneTimeCodeCalls,
+    WalletCalls {}
 
 export const capabilities: Contract<CapabilitiesCalls> = {
   schema: () => typia.json.application<CapabilitiesCalls>(),

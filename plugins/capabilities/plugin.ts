@@ -24,6 +24,8 @@ import { SshDoors } from './ssh/doors.js'
 import { sweepAttempts } from './ssh/handshake.js'
 import { sshKind } from './ssh/ssh-kind.js'
 import { serversForTurn } from './ssh/turn-servers.js'
+import { assetOf, chainOf, walletKind } from './wallet/wallet-kind.js'
+import { Wallets } from './wallet/wallets.js'
 
 export const contract: Contract<CapabilitiesCalls> = { ...calls, examples }
 
@@ -64,7 +66,7 @@ export const activate = async (host: Host): Promise<void> => {
   const own: KindHandler[] = [
     cardedKind(agentKind(host), cards, AGENT_FIELDS),
     cardedKind(mcp.kind, cards, MCP_FIELDS),
-    ...[cliKind(cards), sshKind(host, doors), plugins, ...sites.kinds],
+    ...[cliKind(cards), sshKind(host, doors), plugins, ...sites.kinds, walletKind(host)],
   ]
   const kinds = new Kinds(host, own)
   const capabilities: Capabilities = new Capabilities(host, kinds, cards)
@@ -79,6 +81,12 @@ export const activate = async (host: Host): Promise<void> => {
       return status
     },
   })
+  const wallets = new Wallets({
+    host,
+    entries: () => capabilities.entries,
+    chain: chainOf(host),
+    asset: config => assetOf(host, config),
+  })
   const recommendations = new Recommendations(host, async () =>
     (await capabilities.entries.all()).map(({ kind, config, handler }) => ({
       card: handler?.card?.(config) ?? kind,
@@ -88,6 +96,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.boot('Connections', async () => {
     await capabilities.recover()
     await plugins.sweep()
+    await wallets.sweep()
   })
 
   host.contribute('system.manifestProblems', async () => [
@@ -106,6 +115,7 @@ export const activate = async (host: Host): Promise<void> => {
     ...actionCalls(() => capabilities.entries),
     ...logins,
     ...codes.calls,
+    ...wallets.calls,
     'GET /capabilities': async () => ({
       capabilities: await capabilities.list(),
       recommendations: await recommendations.list(),

@@ -46,7 +46,7 @@ export const documentsIn = async (
     const named = (await host.call('workspace.documents', { files }, { signal })).files
     for (const [index, change] of batch.entries()) {
       const found = named[index]!
-      if (found.kind !== 'other' || change.binary === true) rows.push(rowOf(change, found))
+      if ((found.kind !== 'other' && !found.binary) || change.binary === true) rows.push(rowOf(change, found))
     }
   }
   const { renderers } = await host.call('workspace.renderers', undefined, { signal })

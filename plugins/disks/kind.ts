@@ -1,3 +1,4 @@
+import { lineArt } from '../../sdk/node/line-art.js'
 import { refuse, type Handlers, type Host } from '../../sdk/index.js'
 import type { CapabilityStatus, CardField, KindEntry, KindStep, StoredKind } from '../capabilities/contract.js'
 import { chooseCarrier } from './carriers/choosing.js'
@@ -65,6 +66,14 @@ export const SHARE_KIND: StoredKind = {
     category: 'disks',
     description: 'A folder of another machine as a folder of this one.',
     hint: 'It is mounted on the page Disks.',
+    art: lineArt('M4 6h16v5H4z', 'M4 13h16v5H4z', 'M7 8.5h0', 'M7 15.5h0'),
+    guide: {
+      steps: [
+        'Make an account on the other machine that reaches this folder alone.',
+        'Fill in where the folder is, and who signs in; the programs that mount it have to be on this machine.',
+        'Connect it, then mount it on the page Disks.',
+      ],
+    },
     fields: FIELDS,
   },
   category: { id: 'disks', label: 'Disks', hint: 'Folders of other machines.' },

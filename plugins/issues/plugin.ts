@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { type Contract, type Host } from '../../sdk/index.js'
+import { recordingLimits } from '../../sdk/node/record/limited.js'
 import { CurrentMasker } from '../../sdk/node/access/value-masker.js'
 import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { record } from '../../sdk/node/record/record.js'
@@ -71,5 +72,7 @@ export const activate = async (host: Host): Promise<void> => {
     await issues.store()
   })
   const deps = { host, issues, reporters, views, fixes, ingest, waiting: () => news.counts() }
-  await host.serve(issuesContract, issueCalls({ ...deps, published: key => news.published(key) }))
+  const handlers = issueCalls({ ...deps, published: key => news.published(key) })
+  const open = ['POST /ingest/api/{project}/envelope/', 'POST /ingest/api/{project}/store/'] as const
+  await host.serve(issuesContract, recordingLimits(host, open, handlers))
 }

@@ -1,4 +1,5 @@
 import type { Contract, Host } from '../../sdk/index.js'
+import { recordingLimits } from '../../sdk/node/record/limited.js'
 import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { CurrentMasker } from '../../sdk/node/access/value-masker.js'
 import { record } from '../../sdk/node/record/record.js'
@@ -62,5 +63,6 @@ export const activate = async (host: Host): Promise<void> => {
 
   const isOn = host.place.publicPages.serve !== 'off'
   const serving = new OutboxServing({ outbox, verdicts, isOn, judged })
-  await host.serve(outboxContract, outboxCalls({ host, outbox, verdicts, serving, published: publish }))
+  const handlers = outboxCalls({ host, outbox, verdicts, serving, published: publish })
+  await host.serve(outboxContract, recordingLimits(host, ['GET /p/{slot}/{path}'], handlers))
 }

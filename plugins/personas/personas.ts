@@ -167,7 +167,12 @@ export class Personas {
     })
     const usable = await this.#usable(turn)
     const { folders = [], startIn = '.' } = card.workspace ?? {}
-    const told = skills.length > 0 ? ['context', 'skills'] : ['context']
+    const told = [
+      ...(skills.length > 0 ? (['context', 'skills'] as const) : (['context'] as const)),
+      ...((await host.serves('agent.notes'))
+        ? (await host.call('agent.notes', { persona: turn, unattended })).notes
+        : []),
+    ]
     return {
       id,
       label: labelOf(card),

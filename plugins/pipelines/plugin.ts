@@ -1,4 +1,5 @@
 import type { Context, Contract, Host } from '../../sdk/index.js'
+import { recordingLimits } from '../../sdk/node/record/limited.js'
 import { OwnTokens } from '../../sdk/node/access/own-tokens.js'
 import { CurrentMasker } from '../../sdk/node/access/value-masker.js'
 import { repeat } from '../../sdk/node/concurrency/repeat.js'
@@ -115,6 +116,10 @@ export const activate = async (host: Host): Promise<void> => {
   host.stopping(async () => news.stop())
   await host.serve(
     pipelinesContract,
-    pipelineCalls({ host, checks, results, watching, runs, jobs, fixes, reports, news }),
+    recordingLimits(
+      host,
+      ['POST /ci/webhook/{host}'],
+      pipelineCalls({ host, checks, results, watching, runs, jobs, fixes, reports, news }),
+    ),
   )
 }

@@ -99,6 +99,11 @@ export interface Settings {
   /** The share of commands whose output is not shortened, to compare them with; 0 unless set. */
   outputHoldout: Share
   /**
+   * Draft the message of the commit after a landing, from its patch; on unless set. The models of `quickModel` are
+   * asked, or without any the model that did the work: never one of another provider.
+   */
+  draftLandedMessages: boolean
+  /**
    * The repositories that keep a changelog, `root` or their paths: the message that is drafted after a landing there
    * also has a note for it, and what the change breaks. None unless set.
    */

@@ -31,6 +31,7 @@ export const DEFAULTS: Settings = {
   workspaceMap: false,
   outputCleaners: 'off',
   outputHoldout: 0,
+  draftLandedMessages: true,
   changelogRepos: [],
   skills: [],
   hashlineEdits: false,

@@ -18,6 +18,7 @@ const SETTINGS: Settings = {
   workspaceMap: true,
   outputCleaners: '',
   outputHoldout: 0.1,
+  draftLandedMessages: true,
   changelogRepos: ['root'],
   skills: ['release'],
   hashlineEdits: false,

@@ -1,4 +1,5 @@
 import { Refusal, type Contract, type Host } from '../../sdk/index.js'
+import { recordingLimits } from '../../sdk/node/record/limited.js'
 import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { CurrentMasker } from '../../sdk/node/access/value-masker.js'
 import { record } from '../../sdk/node/record/record.js'
@@ -54,5 +55,6 @@ export const activate = async (host: Host): Promise<void> => {
   host.stopping(async () => {
     await shares.keepOpened()
   })
-  await host.serve(shareContract, shareCalls({ host, shares, secrets: new CurrentMasker(host), published }))
+  const handlers = shareCalls({ host, shares, secrets: new CurrentMasker(host), published })
+  await host.serve(shareContract, recordingLimits(host, ['GET /s/{id}/{path}'], handlers))
 }

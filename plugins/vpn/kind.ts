@@ -1,3 +1,4 @@
+import { lineArt } from '../../sdk/node/line-art.js'
 import { refuse } from '../../sdk/index.js'
 import type { CapabilityStatus, CardField, ContributedKind, KindEntry, KindStep } from '../capabilities/contract.js'
 import type { Handlers } from '../../sdk/contract.js'
@@ -60,6 +61,14 @@ export const VPN_CONNECTIONS: ContributedKind = {
     category: 'networks',
     description: 'A tunnel to a private network, with WireGuard, OpenVPN, Fortinet or IPsec.',
     hint: 'The sandbox itself goes through it, as far as its routes say.',
+    art: lineArt('M12 3l8 3v6c0 4.5-3.3 7.7-8 9-4.7-1.3-8-4.5-8-9V6z', 'M9 12l2 2 4-4'),
+    guide: {
+      steps: [
+        'Ask whoever runs the network for a configuration or an account of its own for this sandbox.',
+        'For WireGuard and OpenVPN, copy the whole file; for the others, fill in the gateway and who signs in.',
+        'Name the networks that you need, so that nothing else goes through the tunnel.',
+      ],
+    },
     fields: [
       {
         key: 'provider',

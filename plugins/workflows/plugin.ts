@@ -1,4 +1,5 @@
 import type { Contract, Host } from '../../sdk/index.js'
+import { recordingLimits } from '../../sdk/node/record/limited.js'
 import { FirstAnswers } from '../../sdk/node/access/first-answers.js'
 import { OwnTokens } from '../../sdk/node/access/own-tokens.js'
 import { workflowsCalls } from './calls.js'
@@ -73,5 +74,6 @@ export const activate = async (host: Host): Promise<void> => {
   )
 
   const gates = new Gates({ host, now, designs, runs, tokens, counts, answers })
-  await host.serve(workflowsContract, workflowsCalls({ host, designs, runs, gates, tokens, counts, messages, changed }))
+  const handlers = workflowsCalls({ host, designs, runs, gates, tokens, counts, messages, changed })
+  await host.serve(workflowsContract, recordingLimits(host, ['POST /workflows/{id}/gate'], handlers))
 }

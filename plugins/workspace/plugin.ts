@@ -4,7 +4,8 @@ import { appCalls } from './apps/calls.js'
 import { archiveCalls } from './archives/calls.js'
 import { classifyCalls } from './classify/calls.js'
 import { workspaceContract, type WorkspaceCalls } from './contract.js'
-import { derivedCalls } from './derived/calls.js'
+import { derivedCalls, openDerived } from './derived/calls.js'
+import { DocumentTexts } from './derived/document-texts.js'
 import { examples } from './examples.js'
 import { fileCalls } from './files/calls.js'
 import { projectCalls } from './projects/calls.js'
@@ -29,14 +30,15 @@ export const activate = async (host: Host): Promise<void> => {
   const trash = new TrashStore(host.place.workspace, host.files)
   await trash.open()
   const programs = new InstalledPrograms(host.place, MANAGER_PROGRAMS)
+  const derived = openDerived(host)
   const projects = { host, programs, installs: await Installs.open(host) }
   await host.serve(workspaceContract, {
     ...treeCalls(host, changes),
     ...fileCalls(host, changes, locks),
     ...classifyCalls(host),
     ...repositoryCalls(host),
-    ...searchCalls(host, changes),
-    ...derivedCalls(host),
+    ...searchCalls(host, changes, new DocumentTexts(host, derived)),
+    ...derivedCalls(host, derived),
     ...archiveCalls(host, changes, locks),
     ...transferCalls(host),
     ...uploadCalls(host, changes, locks),

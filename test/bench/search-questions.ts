@@ -105,3 +105,33 @@ export const OTHER_QUESTIONS: readonly SearchQuestion[] = asked(
   ['compare lines of two texts', 'plugins/console/web/run/line-diff.ts'],
   ['fingerprint of the types of a call', 'openapi/shapes.ts'],
 )
+
+/** Questions in other words than the code's, written from the names of files before files were compared by meaning. */
+export const PARAPHRASED: readonly SearchQuestion[] = asked(
+  'q',
+  ['try an api key that somebody entered before it is saved', 'plugins/accounts/provider-key.ts'],
+  ['cut long command results short', 'plugins/agent/outputs/shorten.ts'],
+  ['stop waiting once a deadline has passed', 'plugins/agent/turn/timeout-after.ts'],
+  ['name for a new branch', 'plugins/agent/copies/branch-name.ts'],
+  ['time zone and daylight saving of recurring jobs', 'plugins/automations/schedule/clock.ts'],
+  ['find unused code and dependencies', 'plugins/chores/probes/knip.ts'],
+  ['unmount a network share', 'plugins/disks/machine/detaching.ts'],
+  ['mount an nfs export', 'plugins/disks/servers/nfs.ts'],
+  ['command line that launches the llm server', 'plugins/endpoints/local/server-command.ts'],
+  ['throttle a chatty plugin process', 'plugins/extensions/backend/process/pace.ts'],
+  ['repositories that are corrupt', 'plugins/git/repositories/damaged.ts'],
+  ['push a branch to github', 'plugins/git/remotes/publishing.ts'],
+  ['put uncommitted changes aside', 'plugins/git/stash/calls.ts'],
+  ['undo to an earlier snapshot', 'plugins/history/restoring.ts'],
+  ['throttle incoming crash events', 'plugins/issues/ingest/limits.ts'],
+  ['old log files get deleted', 'plugins/logs/upkeep.ts'],
+  ['merge requests and ci status from gitlab', 'plugins/pipelines/forges/gitlab.ts'],
+  ['page title of a running dev server', 'plugins/ports/scan/titles.ts'],
+  ['who gets a notification', 'plugins/push/recipients.ts'],
+  ['credit card number detection', 'plugins/shield/detect/number-scans.ts'],
+  ['encrypt an export archive with a passphrase', 'plugins/system/bundles/cipher.ts'],
+  ['disk space that browser profiles may take', 'plugins/system/browsers/quota.ts'],
+  ['roster of people with access', 'plugins/system/access/members.ts'],
+  ['parse streamed json from ollama', 'plugins/agent/providers/native/ollama-lines.ts'],
+  ['pick up an interrupted git operation after a crash', 'plugins/git/operations/recovery.ts'],
+)

@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { spawnDaemon } from '../support/daemon.js'
 import { inTurns, median, ms, print, quick, ratio, timed, verdict, x } from './measure.js'
-import { OTHER_QUESTIONS, QUESTIONS, type SearchQuestion } from './search-questions.js'
+import { OTHER_QUESTIONS, PARAPHRASED, QUESTIONS, type SearchQuestion } from './search-questions.js'
 
 const ROUNDS = quick ? 1 : 9
 const FIRST = 5
@@ -43,12 +43,17 @@ while (state.freshness.state === 'building') {
   await new Promise(again => setTimeout(again, 20))
   state = await client.call('GET /workspace/search', { query: 'refuse', mode: 'def' })
 }
-print('workspace: the first index of this repository', ms(performance.now() - started))
+const indexed = performance.now() - started
+print('workspace: the first index of this repository', ms(indexed))
+while ((await client.call('GET /workspace/search', { query: 'what files are about' })).features.includes('semantic'))
+  await new Promise(again => setTimeout(again, 50))
+print('workspace: learning what files are about, to the first index', x((performance.now() - started) / indexed - 1))
 
 const found = new Map<string, boolean[]>()
 for (const [questions, part] of [
   [QUESTIONS, ''],
   [OTHER_QUESTIONS, ' about another part'],
+  [PARAPHRASED, ' in other words'],
 ] as const)
   for (const { mode, query, answer } of questions.filter(({ answer }) => FOLDERS.includes(answer.split('/')[0]!))) {
     const { groups } = await client.call('GET /workspace/search', { query, mode, limit: FIRST })
@@ -59,7 +64,8 @@ for (const [questions, part] of [
 for (const [mode, hits] of found) {
   const part = hits.filter(Boolean).length / hits.length
   verdict(`workspace: recall@${FIRST} of ${hits.length} questions in mode ${mode}`, part, {
-    least: 0.8,
+    // Nothing but the workspace's own text says which words are alike.
+    least: mode.endsWith('in other words') ? 0.6 : 0.8,
     as: figure => figure.toFixed(2),
   })
 }

@@ -7,7 +7,7 @@ import { exactly } from '../support/lists.js'
 import { committed } from '../support/servers/git-server.js'
 import { CAPABILITIES_POINTS, dies, whereIn } from './failpoints/failpoints.js'
 
-const POINTS = CAPABILITIES_POINTS.filter(point => !point.startsWith('capabilities.plugin.'))
+const POINTS = CAPABILITIES_POINTS.filter(point => point.startsWith('capabilities.suggestion.'))
 
 for (const point of POINTS) {
   void t.test(`killed at ${point}, a dismissed suggestion stays dismissed`, async t => {

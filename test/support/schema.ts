@@ -32,7 +32,10 @@ export interface Operation {
   readonly path: string
   /** The feature that the document lists it under, and the least role of a person who may use it. */
   readonly group: string
+  readonly tags: readonly string[]
   readonly floor: string
+  /** The scopes of control tokens that reach it. */
+  readonly scopes: readonly string[]
   readonly parameters: readonly {
     readonly name: string
     readonly in: string
@@ -45,13 +48,16 @@ export interface Operation {
 }
 
 interface Document {
+  readonly tags: readonly { readonly name: string }[]
   readonly paths: {
     readonly [path: string]: {
       readonly [method: string]: {
         parameters?: Operation['parameters']
         requestBody?: Content
+        tags?: readonly string[]
         'x-group'?: string
         'x-floor'?: string
+        'x-token'?: readonly string[]
         responses: { readonly [status: string]: Content }
       }
     }
@@ -63,6 +69,9 @@ const document = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../..', 'openapi', 'openapi.json'), 'utf8'),
 ) as Document
 
+/** The groups under which the document lists its calls. */
+export const TAGS: readonly string[] = document.tags.map(({ name }) => name)
+
 /** Every call of the published document. */
 export const OPERATIONS: readonly Operation[] = Object.entries(document.paths).flatMap(([path, item]) =>
   Object.entries(item).map(([method, { parameters = [], requestBody, responses, ...listed }]) => ({
@@ -70,7 +79,9 @@ export const OPERATIONS: readonly Operation[] = Object.entries(document.paths).f
     method: method.toUpperCase(),
     path,
     group: listed['x-group'] ?? '',
+    tags: listed.tags ?? [],
     floor: listed['x-floor'] ?? '',
+    scopes: listed['x-token'] ?? [],
     parameters,
     responses,
     body: requestBody?.content?.['application/json']?.schema,

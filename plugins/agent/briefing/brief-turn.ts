@@ -27,8 +27,6 @@ export interface BriefedSettings {
   readonly prepared: Pick<PreparedTurn, 'facts' | 'outputs'> & { readonly shorten?: ShortenOutput }
 }
 
-const NOTHING: BriefedSettings = { notes: [], shown: [], prepared: {} }
-
 /** Applies the settings to a turn that begins; its arms in experiments are stored before it starts. */
 export const briefTurn = async (
   { settings: current, conversations, copies, host, outputs, log }: BriefDeps,
@@ -36,8 +34,10 @@ export const briefTurn = async (
   { root, folders, hidden, persona, around }: BriefedTree,
 ): Promise<BriefedSettings> => {
   const settings = await current()
-  if (!settings) return NOTHING
   const { conversationId, run } = turn
+  const folder = await outputs.whole.folder(conversationId)
+  const shown = [{ from: folder, to: folder }]
+  if (!settings) return { notes: [], shown, prepared: { outputs: folder } }
   const { arms: known, harness, startedAt } = turn.entry.fields
   const conversation = conversations.get(conversationId)
   const { notes, arms, facts } = await briefingOf(settings, {
@@ -56,14 +56,8 @@ export const briefTurn = async (
     ...{ conversationId, run, log, whole: outputs.whole, ledger: outputs.ledger },
     mask: text => turn.masker.mask(text),
   })
-  const folder = shorten && (await outputs.whole.folder(conversationId))
   return {
-    notes,
-    shown: folder === undefined ? [] : [{ from: folder, to: folder }],
-    prepared: {
-      ...(facts !== undefined && { facts }),
-      ...(folder !== undefined && { outputs: folder }),
-      ...(shorten && { shorten }),
-    },
+    ...{ notes, shown },
+    prepared: { outputs: folder, ...(facts !== undefined && { facts }), ...(shorten && { shorten }) },
   }
 }

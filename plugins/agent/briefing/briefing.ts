@@ -4,10 +4,12 @@ import type { TurnPersona } from '../../personas/contract.js'
 import type { Settings } from '../../settings/contract.js'
 import type { Conversation } from '../contract.js'
 import type { Rooted } from '../tools/tree.js'
+import type { SubagentLimits } from '../providers/adapter.js'
 import type { TurnNote } from '../turn/frames/frames.js'
 import { cohortOf, isHeldOut } from './arms.js'
 import type { BriefingCalls, TurnArms } from './contract.js'
 import { SEARCH_NOTE, SEARCH_TEXT, TERSE_NOTE, TERSE_TEXT } from './taught.js'
+import { toolNotes, type NoteHost } from './tool-notes.js'
 import { workspaceFacts, type SeenRepository } from './workspace-facts.js'
 import { workspaceMap } from './workspace-map.js'
 
@@ -58,7 +60,7 @@ export const briefingOf = async (
   const { run, conversation, first, native, persona, tree, folders, at } = turn
   const may = (note: TurnPersona['notes'][number]) => persona?.notes.includes(note) !== false
   const seen = seenBy(turn)
-  const facts = native ? workspaceFacts(at, seen) : undefined
+  const facts = native ? workspaceFacts(at, may('context') ? seen : undefined) : undefined
   const cohorts = cohortsOf({ terseHoldout, iqSearchHoldout })
   const terse = terseOutput ? { on: !isHeldOut('terse', run, terseHoldout), cohort: cohorts.terse } : undefined
   const teaches = iqSearch && native && turn.searches && may('search')
@@ -100,7 +102,22 @@ const seenBy = ({ repositories, conversation: { branch }, folders, persona, tree
       return { repo, ...(name !== undefined && { branch: name }) }
     })
 
-/** Serves which experiments are running. */
-export const briefingCalls = (settings: () => Promise<Settings | undefined>): Handlers<BriefingCalls> => ({
+/** Serves which experiments are running, and which notes a turn would have. */
+export const briefingCalls = (
+  host: NoteHost,
+  settings: () => Promise<Settings | undefined>,
+  limits: () => Promise<SubagentLimits>,
+): Handlers<BriefingCalls> => ({
   'agent.cohorts': async () => cohortsOf(await settings()),
+  'agent.notes': async ({ persona, unattended }) => {
+    const { workspaceMap: mapped = false, iqSearch = false } = (await settings()) ?? {}
+    const { folders: paths } = persona
+    const told = await toolNotes(host, {
+      ...{ native: true, attended: !unattended, persona, helpers: await limits() },
+      ...(paths && { folders: paths.map(path => ({ path, access: 'work' as const })) }),
+    })
+    const searches = iqSearch && (await host.serves('workspace.find'))
+    const notes = [...(mapped ? ['map' as const] : []), ...(searches ? ['search' as const] : [])]
+    return { notes: [...notes.filter(note => persona.notes.includes(note)), ...told.map(({ note }) => note)] }
+  },
 })

@@ -1,3 +1,5 @@
+import type { BriefingNote, TurnPersona } from '../../personas/contract.js'
+
 /** The arm of a turn or conversation in an experiment. */
 export interface ExperimentArm {
   on: boolean
@@ -13,6 +15,9 @@ export interface TurnArms {
 }
 
 export interface BriefingCalls {
+  /** The notes, beside context and skills, that a first turn of the sandbox's own loop with this persona would have. */
+  'agent.notes'(input: { persona: TurnPersona; unattended: boolean }): { notes: BriefingNote[] }
+
   /** The cohorts of the experiments of the settings, as turns that begin now are in them. */
   'agent.cohorts'(): { terse: string; search: string }
 }

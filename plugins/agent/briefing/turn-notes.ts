@@ -1,12 +1,14 @@
-import type { Host } from '../../../sdk/index.js'
 import type { TurnPersona } from '../../personas/contract.js'
+import type { Conversation } from '../contract.js'
 import type { TurnSkill } from '../../skills/contract.js'
 import { skillsNote } from '../personas/worn.js'
 import type { Around } from '../tools/tree.js'
 import { needNotes } from '../turn/environment/needs.js'
+import type { TurnEnvironmentDeps } from '../turn/environment/environment-deps.js'
 import type { TurnNote } from '../turn/frames/frames.js'
 import { notesOf, type NoteFacts } from '../turn/preamble.js'
 import type { Turn } from '../turn/turn.js'
+import { toolNotes, type NoteHost, type ToldTurn } from './tool-notes.js'
 
 /** What the notes of a turn are made of. */
 export interface TurnNoteParts {
@@ -17,16 +19,25 @@ export interface TurnNoteParts {
   readonly facts: NoteFacts
   /** Notes of connections and extensions, and those that the settings ask for. */
   readonly more: { readonly before: readonly TurnNote[]; readonly after: readonly TurnNote[] }
+  readonly folders: ToldTurn['folders']
+  readonly allowedTools: ToldTurn['allowedTools']
+  /** It knows the notes of earlier turns. */
+  readonly session: Conversation['session']
 }
 
 /** The notes before the message of a turn; a turn that goes on after a restart has those that it began with. */
 export const turnNotes = async (
-  host: Pick<Host, 'call' | 'serves'>,
+  { host, limits }: Pick<TurnEnvironmentDeps, 'host' | 'limits'>,
   turn: Turn,
-  { skills, persona, around, facts, more }: TurnNoteParts,
+  { skills, persona, around, facts, more, folders, allowedTools, session }: TurnNoteParts,
 ): Promise<TurnNote[]> => {
-  const { editorContext } = turn.message.input
-  const told = turn.index === 0 && persona?.notes.includes('context') !== false
+  const { attended, input } = turn.message
+  const { editorContext } = input
+  const { provider, harness } = turn.entry.fields
+  const first = turn.index === 0
+  const inContext = first && persona?.notes.includes('context') !== false
+  // A script knows what it does.
+  const teaches = provider !== 'script' && (first || session === undefined)
   return (
     turn.record.notes ?? [
       ...skillsNote(skills, persona),
@@ -34,10 +45,19 @@ export const turnNotes = async (
       ...(await needNotes(host, turn.conversationId, turn.run)),
       ...notesOf({
         ...facts,
-        ...(told && around && { repositories: around.repos }),
+        ...(inContext && around && { repositories: around.repos }),
         ...(editorContext && { editorContext }),
       }),
       ...more.after,
+      ...(teaches
+        ? await taught(host, {
+            ...{ native: harness === 'native', attended, persona, folders, allowedTools },
+            helpers: await limits(),
+          })
+        : []),
     ]
   )
 }
+
+const taught = async (host: NoteHost, turn: ToldTurn): Promise<TurnNote[]> =>
+  (await toolNotes(host, turn)).map(({ title, text }) => ({ title, text }))

@@ -10,10 +10,9 @@ import type {
 import type { TurnPersona } from '../../personas/contract.js'
 import type { CardDraft, OfferedTool, ToolResult } from '../providers/adapter.js'
 import type { CardReply } from '../cards/card.js'
-import { cut } from '../tools/content.js'
+import { cut, MOST_RESULT } from '../tools/content.js'
 import { elicitationCard, elicitationAnswer } from './elicitation.js'
 
-const MOST_RESULT = 256 * 1024
 /** The pause between two reports of progress that are shown: a tool may send any number. */
 const PROGRESS_MS = 250
 const NO_TOOLS: ConnectedTools = { tools: [], problems: [] }

@@ -4,7 +4,7 @@ import { nameOfCommand, programsOf } from '../../../sdk/node/outputs/commands.js
 import type { Log } from '../../../sdk/index.js'
 import type { Settings } from '../../settings/contract.js'
 import { isHeldOut } from '../briefing/arms.js'
-import { MOST_RESULT } from '../tools/content.js'
+import { MOST_READ } from './limited-result.js'
 import type { OutputLedger } from './output-ledger.js'
 import type { WholeOutputs } from './whole-outputs.js'
 
@@ -14,8 +14,14 @@ export interface CommandOutput {
   readonly command?: string
 }
 
+/** An output for a model, and the file with the whole of it where something is left out. */
+export interface ShortOutput {
+  readonly text: string
+  readonly whole?: string
+}
+
 /** Shortens the output of a command for a model; the whole one if nothing is gained. */
-export type ShortenOutput = (command: CommandOutput) => Promise<string>
+export type ShortenOutput = (command: CommandOutput) => Promise<ShortOutput>
 
 /** What the shortening of a turn's outputs needs. */
 export interface ShortenDeps {
@@ -43,13 +49,13 @@ export const shortenOutputs = (
     const heldOut = isHeldOut('output', `${run}:${++nth}`, outputHoldout)
     const programs = command === undefined ? undefined : programsOf(command)
     const name = programs ? nameOfCommand(programs) : 'a program of the agent'
-    const kept = (emitted: string, saved: ReadonlyMap<string, number>) => {
+    const kept = (emitted: string, saved: ReadonlyMap<string, number>, whole?: string): ShortOutput => {
       ledger.add({
         ...{ at: Date.now(), command: name, heldOut, saved },
-        rawCharacters: Math.min(output.length, MOST_RESULT),
-        emittedCharacters: Math.min(emitted.length, MOST_RESULT),
+        rawCharacters: Math.min(output.length, MOST_READ),
+        emittedCharacters: Math.min(emitted.length, MOST_READ),
       })
-      return emitted
+      return { text: emitted, ...(whole !== undefined && { whole }) }
     }
     const none: ReadonlyMap<string, number> = new Map()
     if (heldOut || output.length < LEAST_SAVED) return kept(output, none)
@@ -57,7 +63,8 @@ export const shortenOutputs = (
     if (output.length - text.length < LEAST_SAVED) return kept(output, none)
     try {
       const path = await whole.keep(conversationId, mask(output))
-      return kept(`${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${note(output, text, saved, path)}`, saved)
+      const gap = text === '' || text.endsWith('\n') ? '' : '\n'
+      return kept(`${text}${gap}${note(output, text, saved, path)}`, saved, path)
     } catch (error) {
       // What nobody could look up later is not left out.
       log.warn('the whole output of a command could not be kept', { run, error: String(error) })

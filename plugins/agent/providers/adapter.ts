@@ -135,6 +135,8 @@ export type ToolResult = {
   readonly content: ToolContent[]
   readonly text: string
   readonly exit?: number
+  /** The file with the whole text, where `text` is shorter already. */
+  readonly whole?: string
 }
 /** The gate's decision on a call. */
 export interface Permission {
@@ -226,9 +228,10 @@ export interface TurnIo {
   /**
    * Runs a sandbox tool through the gate, with its frames. `callId` is unique in the run.
    *
-   * After a restart an adapter may repeat an unfinished call with the same id and input.
+   * After a restart an adapter may repeat an unfinished call with the same id and input. Its text has at most `most`
+   * bytes, and never more than 30,000; a file keeps the rest.
    */
-  tool(name: string, input: object, callId: string): Promise<ToolResult>
+  tool(name: string, input: object, callId: string, most?: number): Promise<ToolResult>
   /** The tools that this turn may use, for the model. The list stays the same during a turn. */
   offered(): Promise<readonly OfferedTool[]>
   /** Judges a call that the provider makes by itself, with the rules and cards of `tool`. */

@@ -3,11 +3,9 @@ import { refuse } from '../../../sdk/index.js'
 import { webAddress } from '../../../sdk/node/network/outbound.js'
 import type { BrowserReading } from '../../system/contract.js'
 import type { BrowserInput } from './contract.js'
-import { cut, textContent } from './content.js'
+import { cut, MOST_RESULT, textContent } from './content.js'
 import { done, tool } from './tool.js'
 import { readFileAt } from './tree.js'
-
-const MOST_RESULT = 100 * 1024
 
 type Action = BrowserInput['action']
 

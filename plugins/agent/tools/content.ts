@@ -1,7 +1,7 @@
 import type { DiffContent, ToolContent } from '../turn/frames/frames.js'
 
-/** What a model reads of an output at most, in bytes. */
-export const MOST_RESULT = 256 * 1024
+/** What a tool returns at most, in bytes: a model reads less of it, and a file keeps the rest. */
+export const MOST_RESULT = 1024 * 1024
 const MOST_TEXT = 32 * 1024
 const MOST_SIDE = 64 * 1024
 const CONTEXT_LINES = 3

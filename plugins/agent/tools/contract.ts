@@ -255,6 +255,14 @@ export interface ConnectInput {
   why: ToolWords<2000>
 }
 
+/** A request to a server that may ask for a payment. */
+export interface PayInput extends FetchInput {
+  /** The wallet that pays, by the name of its connection; left out: the one that fits. */
+  wallet?: ToolWords<60>
+  /** What the work needs it for; the person reads it. */
+  why: ToolWords<2000>
+}
+
 /** The need to take back. */
 export interface WithdrawInput {
   /** The id that Need returned. */
@@ -297,6 +305,12 @@ export interface ToolCalls {
    * its form themselves. Returns once it is connected; you can use it from your next turn.
    */
   Connect(input: ConnectInput): string
+  /**
+   * Send a request to a web server that answers with status 402, and pay what it asks for from a connected wallet. The
+   * person is asked first, unless the amount is below the wallet's limit. Returns the text of the paid response. When a
+   * payment is not settled, an equal call sends the same payment again: nothing is paid twice.
+   */
+  Pay(input: PayInput): string
   /** Replace the todo list, which the person sees. */
   Todo(input: TodoInput): string
   /** Ask the person questions and return the answers, one line per question. */

@@ -1,10 +1,11 @@
 import { validateHeaderName, validateHeaderValue } from 'node:http'
-import { askOutside, webAddress, type OutboundReply } from '../../../sdk/node/network/outbound.js'
-import { cut, textContent, textOf } from './content.js'
-import { failed, tool, type Misfit } from './tool.js'
+import { askOutside, webAddress, type OutboundReply, type OutboundRequest } from '../../../sdk/node/network/outbound.js'
+import { cut, MOST_RESULT, textContent, textOf } from './content.js'
+import type { ToolResult } from '../providers/adapter.js'
+import type { FetchInput } from './contract.js'
+import { failed, tool, type Misfit, type ToolContext } from './tool.js'
 
 const MOST_ANSWER = 4 * 1024 * 1024
-const MOST_RESULT = 256 * 1024
 const MOST_HEADERS = 50
 const TIMEOUT_MS = 60_000
 /** Headers that control the connection or the framing of the request. */
@@ -12,37 +13,50 @@ const TRAVEL = /^(?:host|connection|content-length|transfer-encoding|te|trailer|
 const TEXTUAL =
   /^(?:text\/|application\/(?:[\w.+-]*(?:json|xml|javascript|yaml)|x-www-form-urlencoded|graphql))|\+(?:json|xml)/i
 
+/** Refuses a request that cannot be sent. */
+export const refineRequest = ({ url, method = 'GET', headers = {}, body }: FetchInput, misfit: Misfit): void => {
+  webAddress(url)
+  if (body !== undefined && (method === 'GET' || method === 'HEAD')) misfit('body', `none with ${method}`, body)
+  refineHeaders(headers, misfit)
+}
+
 /** Sends a request to a web server and returns the response as text. */
 export const fetchPage = tool('Fetch', {
   category: 'fetch',
-  refine: ({ url, method = 'GET', headers = {}, body }, misfit) => {
-    webAddress(url)
-    if (body !== undefined && (method === 'GET' || method === 'HEAD')) misfit('body', `none with ${method}`, body)
-    refineHeaders(headers, misfit)
-  },
+  refine: refineRequest,
   describe: ({ url, method = 'GET' }) => {
     const { href } = webAddress(url)
     return { target: method === 'GET' ? href : `${method} ${href}`, url: href }
   },
-  run: async ({ url, method = 'GET', headers = {}, body }, { reach, signal, references }) => {
-    const filled = (text: string) => references.text(text, 'code')
-    const sent = await Promise.all(Object.entries(headers).map(async ([name, value]) => [name, await filled(value)]))
-    const answer = await askOutside({
-      url: webAddress(await filled(url)).href,
-      method,
-      headers: Object.fromEntries(sent) as typeof headers,
-      ...(body !== undefined && { body: await filled(body) }),
-      reach: await reach(),
-      signal,
-      timeoutMs: TIMEOUT_MS,
-      maxBytes: MOST_ANSWER,
-    })
-    const text = readable(answer)
-    const { status, statusText, url: from } = answer
-    if (status >= 400) return failed(cut(`${status} ${statusText} from ${from}${text === '' ? '' : `\n${text}`}`))
-    return { ok: true, text: cut(text, MOST_RESULT), content: textContent(text) }
-  },
+  run: async (input, context) => fetched(await askOutside(await outboundOf(input, context))),
 })
+
+/** The request of a call, with the values that it refers to. */
+export const outboundOf = async (
+  { url, method = 'GET', headers = {}, body }: FetchInput,
+  { reach, signal, references }: Pick<ToolContext, 'reach' | 'signal' | 'references'>,
+): Promise<OutboundRequest> => {
+  const filled = (text: string) => references.text(text, 'code')
+  const sent = await Promise.all(Object.entries(headers).map(async ([name, value]) => [name, await filled(value)]))
+  return {
+    url: webAddress(await filled(url)).href,
+    method,
+    headers: Object.fromEntries(sent) as typeof headers,
+    ...(body !== undefined && { body: await filled(body) }),
+    reach: await reach(),
+    signal,
+    timeoutMs: TIMEOUT_MS,
+    maxBytes: MOST_ANSWER,
+  }
+}
+
+/** The result of a call from what the server answered. */
+export const fetched = (answer: OutboundReply): ToolResult => {
+  const text = readable(answer)
+  const { status, statusText, url: from } = answer
+  if (status >= 400) return failed(cut(`${status} ${statusText} from ${from}${text === '' ? '' : `\n${text}`}`))
+  return { ok: true, text: cut(text, MOST_RESULT), content: textContent(text) }
+}
 
 const refineHeaders = (headers: { readonly [name: string]: string }, misfit: Misfit): void => {
   const entries = Object.entries(headers)
@@ -63,7 +77,8 @@ const isHeader = (name: string, value: string): boolean => {
   }
 }
 
-const readable = ({ body, headers, truncated }: OutboundReply): string => {
+/** An answer as text. */
+export const readable = ({ body, headers, truncated }: OutboundReply): string => {
   const type = headers['content-type'] ?? ''
   const text = TEXTUAL.test(type) || type === '' ? decoded(body, type, truncated) : undefined
   if (text === undefined)

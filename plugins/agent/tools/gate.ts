@@ -26,7 +26,7 @@ export type Verdict =
   | { readonly verdict: 'refuse'; readonly reason: string }
 
 type Rule = 'go' | 'ask' | 'refuse' | 'only reading'
-type Kind = 'looks' | 'changes' | 'executes' | 'reaches out'
+type Kind = 'looks' | 'changes' | 'executes' | 'reaches out' | 'spends'
 
 const KINDS: { readonly [category in ToolCategory]: Kind } = {
   read: 'looks',
@@ -44,10 +44,10 @@ const KINDS: { readonly [category in ToolCategory]: Kind } = {
 const HARMLESS = new Set(['Delegate', 'Join', 'Need', 'Withdraw', 'Propose', 'Handover', 'Connect'])
 
 const RULES: { readonly [mode in PermissionMode]: { readonly [kind in Kind]: Rule } } = {
-  default: { looks: 'go', changes: 'ask', executes: 'ask', 'reaches out': 'ask' },
-  acceptEdits: { looks: 'go', changes: 'go', executes: 'ask', 'reaches out': 'ask' },
-  plan: { looks: 'go', changes: 'refuse', executes: 'only reading', 'reaches out': 'go' },
-  bypassPermissions: { looks: 'go', changes: 'go', executes: 'go', 'reaches out': 'go' },
+  default: { looks: 'go', changes: 'ask', executes: 'ask', 'reaches out': 'ask', spends: 'ask' },
+  acceptEdits: { looks: 'go', changes: 'go', executes: 'ask', 'reaches out': 'ask', spends: 'ask' },
+  plan: { looks: 'go', changes: 'refuse', executes: 'only reading', 'reaches out': 'go', spends: 'refuse' },
+  bypassPermissions: { looks: 'go', changes: 'go', executes: 'go', 'reaches out': 'go', spends: 'go' },
 }
 
 const GO: Verdict = { verdict: 'go' }
@@ -66,7 +66,8 @@ export const decide = (call: GatedCall, { mode, allowedTools, powers, remembered
     const reason = `the persona of this turn may not use ${name}: its card says so (${taken})`
     return { verdict: 'refuse', reason }
   }
-  const rule = RULES[mode][HARMLESS.has(name) ? 'looks' : KINDS[call.category]]
+  const kind = HARMLESS.has(name) ? 'looks' : name === 'Pay' ? 'spends' : KINDS[call.category]
+  const rule = RULES[mode][kind]
   if (rule === 'go') return GO
   if (rule !== 'ask') {
     if (rule === 'only reading' && call.command !== undefined && isReadOnly(call.command)) return GO

@@ -1,5 +1,5 @@
 import type { ToolResult } from '../providers/adapter.js'
-import { cut, MOST_RESULT, textContent } from './content.js'
+import { textContent } from './content.js'
 import type { ShellResult, ToolContext } from './tool.js'
 
 /**
@@ -13,6 +13,9 @@ export const endedProgram = async (
   const note = timedOut ? `[ended after ${timeoutMs} ms]` : exit === 0 ? '' : `[exit ${exit}]`
   const ended = (text: string) => note && `${text === '' || text.endsWith('\n') ? '' : '\n'}${note}`
   const ok = exit === 0 && !timedOut
-  const read = shorten ? await shorten({ output, ...(command !== undefined && { command }) }) : output
-  return { ok, exit, text: cut(read, MOST_RESULT) + ended(read), content: textContent(output + ended(output)) }
+  const { text: read, whole } = shorten
+    ? await shorten({ output, ...(command !== undefined && { command }) })
+    : { text: output }
+  const content = textContent(output + ended(output))
+  return { ok, exit, text: read + ended(read), content, ...(whole !== undefined && { whole }) }
 }

@@ -2,14 +2,16 @@ import type { Dirent } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TEMPORARY } from '../../../sdk/node/files/files.js'
-import { cut, textContent } from './content.js'
+import { MOST_READ } from '../outputs/limited-result.js'
+import { textContent } from './content.js'
 import { looksLikeText, readableText } from './file-form.js'
 import { withHashes } from './line-hashes.js'
 import { done, failed, tool } from './tool.js'
 import { inTreeFolder, readFileAt } from './tree.js'
 
-const MOST_RESULT = 256 * 1024
 const MOST_ROWS = 2000
+/** Room for the line that says where to go on. */
+const NOTE_BYTES = 200
 const UNOPENED = new Set(['.git', 'node_modules'])
 
 const PICTURES: readonly (readonly [kind: string, from: number, magic: string])[] = [
@@ -38,15 +40,38 @@ export const readFile = tool('Read', {
         `${path} is not UTF-8: ${bytes.length} bytes, not shown; read it with a command, such as iconv -f LATIN1`,
       )
     if (text === undefined) return done(`${path} is binary: ${bytes.length} bytes, not shown`)
-    const shown = (part: string) =>
-      done(cut(tree.lineHashes ? withHashes(part, offset) : part, MOST_RESULT), textContent(part))
-    if (offset === 1 && limit === Infinity) return shown(text)
+    const shown = (part: string, of: number) =>
+      done(readable(tree.lineHashes ? withHashes(part, offset) : part, tree.most, { offset, of }), textContent(part))
     const lines = text.split('\n')
     if (lines.at(-1) === '') lines.pop()
+    if (offset === 1 && limit === Infinity) return shown(text, lines.length)
     if (offset > lines.length) return failed(`${path} has ${lines.length} lines, so none from line ${offset}`)
-    return shown(lines.slice(offset - 1, offset - 1 + limit).join('\n'))
+    return shown(lines.slice(offset - 1, offset - 1 + limit).join('\n'), lines.length)
   },
 })
+
+/** The lines that fit into what a model reads, and where to go on; of a first line that is longer its beginning. */
+const readable = (
+  text: string,
+  most = MOST_READ,
+  { offset, of }: { readonly offset: number; readonly of: number },
+): string => {
+  const room = most - NOTE_BYTES
+  if (Buffer.byteLength(text) <= most) return text
+  const rows = text.split('\n')
+  let [bytes, fits] = [0, 0]
+  while (fits < rows.length && bytes + Buffer.byteLength(rows[fits]!) < room)
+    bytes += Buffer.byteLength(rows[fits++]!) + 1
+  const next = offset + fits
+  if (fits > 0)
+    return `${rows.slice(0, fits).join('\n')}\n[lines ${offset} to ${next - 1} of ${of}; go on with offset ${next}]`
+  const begins = Buffer.from(rows[0]!)
+    .subarray(0, room)
+    .toString()
+    .replace(/\ufffd+$/, '')
+  const size = Buffer.byteLength(rows[0]!)
+  return `${begins}\n[the beginning of line ${offset} of ${of}, of ${size} bytes: read parts of it with a command]`
+}
 
 /** Lists a folder: folders end with `/`, links with `@`; does not open links or installed packages. */
 export const listFolder = tool('List', {

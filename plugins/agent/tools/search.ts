@@ -1,7 +1,5 @@
-import { cut, textContent } from './content.js'
+import { cut, MOST_RESULT, textContent } from './content.js'
 import { done, tool } from './tool.js'
-
-const MOST_RESULT = 64 * 1024
 
 /** Searches the tree of the turn, and returns the lines that were found by file, the best file first. */
 export const search = tool('Search', {

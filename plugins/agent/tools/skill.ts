@@ -1,7 +1,6 @@
-import { cut } from './content.js'
+import { cut, MOST_RESULT } from './content.js'
 import { done, tool } from './tool.js'
 
-const MOST_RESULT = 256 * 1024
 const MOST_FILES = 100
 
 /** Returns the text of a skill that was offered to the turn, or a file beside it. */

@@ -1,6 +1,7 @@
 import { refuse } from '../../../sdk/index.js'
 import type { ToolParts } from './tool.js'
 
+const noWallet = () => refuse('unavailable', 'this sandbox has no wallets')
 const served = async () => false
 const nobody = () => refuse('unavailable', 'nobody can be asked from here')
 const noBrowser = () => refuse('unavailable', 'this sandbox has no browsers')
@@ -12,6 +13,10 @@ export const NO_TOOL_PARTS: ToolParts = {
   needs: { served, raise: nobody, withdraw: nobody },
   approvals: { served, file: () => refuse('unavailable', 'nothing can be proposed from here') },
   connecting: { served, cards: async () => [], finished: async () => undefined },
+  paying: {
+    ...{ served, cautious: true, earlier: async () => undefined, read: async () => {}, show: async () => {} },
+    ...{ quote: noWallet, sign: noWallet, settle: noWallet },
+  },
   files: { served, find: () => refuse('unavailable', 'this sandbox has no search: search with a command') },
   browser: {
     ...{ served, session: async () => undefined, code: noBrowser, origins: async () => undefined },

@@ -4,7 +4,14 @@ import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
 import type { ApprovalDraft, ApprovalFiles } from '../../approvals/contract.js'
-import type { CatalogCard } from '../../capabilities/contract.js'
+import type {
+  CatalogCard,
+  EarlierPayment,
+  PaidRequest,
+  PaymentHeader,
+  PaymentOutcome,
+  PaymentQuote,
+} from '../../capabilities/contract.js'
 import type { NeedQuestion } from '../../needs/contract.js'
 import type { BrowserAct, BrowserReading, BrowserSession, BrowserUse } from '../../system/contract.js'
 import type { TreeFound, TreeSearch } from '../../workspace/contract.js'
@@ -135,6 +142,34 @@ export interface ConnectTools {
   finished(requestId: string, signal: AbortSignal): Promise<string | undefined>
 }
 
+/** Pays servers from connected wallets, each call at most once. */
+export interface PayTools {
+  /** Whether a wallet is connected that the turn may use. */
+  served(): Promise<boolean>
+  /** Whether even a small payment needs a person's yes, for others have a say in the turn. */
+  readonly cautious: boolean
+  /** What the call `call` signed before; with `request` an open payment for an equal request too. */
+  earlier(call: string, request?: PaidRequest): Promise<EarlierPayment | undefined>
+  quote(asked: {
+    readonly request: PaidRequest
+    readonly required?: string
+    readonly body: string
+    readonly wallet?: string
+  }): Promise<PaymentQuote>
+  /** Signs the payment of the call, kept when it returns; `card`: the offer that was agreed to. */
+  sign(call: string, quote: PaymentQuote, card?: string): Promise<PaymentHeader>
+  /** Keeps and shows what the server answered to the payment of the call, or to the earlier one with this key. */
+  settle(
+    call: string,
+    key: string | undefined,
+    said: { readonly settled?: string; readonly status: number; readonly answer: string },
+  ): Promise<PaymentOutcome>
+  /** Shows what came of a payment, once. */
+  show(call: string, outcome: PaymentOutcome): Promise<void>
+  /** Content of the server comes into the turn. */
+  read(host: string): Promise<void>
+}
+
 /** Reads a skill of a turn, or one of its files; refuses a skill that the turn does not have. */
 export type ReadSkill = (name: string, file?: string) => Promise<ReadSkillText>
 
@@ -144,6 +179,7 @@ export interface ToolParts {
   readonly needs: NeedTools
   readonly approvals: ApprovalTools
   readonly connecting: ConnectTools
+  readonly paying: PayTools
   readonly files: SearchTools
   readonly browser: BrowserTools
   readonly terminal: TerminalTools
@@ -151,8 +187,12 @@ export interface ToolParts {
 
 /** The watchers and subagents that a call can use. */
 export interface CallContext {
+  /** The id of the call, unique in the run: a call that is repeated after a restart has the same. */
+  readonly call: string
   readonly person: TurnWatcher
   readonly subagents: SubagentTools
+  /** How many bytes of a result the model reads; left out: as many as of any. */
+  readonly most?: number
 }
 
 /** The tree that a tool works in, and everything else it may use. */

@@ -108,9 +108,9 @@ export const toolbox = (
     },
     stamp: path => stamp(tree, path),
     offered: async allowed => {
-      const [asks, proposes, connects, finds, browses, opens] = await Promise.all(
-        [parts.needs, parts.approvals, parts.connecting, parts.files, parts.browser, parts.terminal].map(each =>
-          each.served(),
+      const [asks, proposes, connects, pays, finds, browses, opens] = await Promise.all(
+        [parts.needs, parts.approvals, parts.connecting, parts.paying, parts.files, parts.browser, parts.terminal].map(
+          each => each.served(),
         ),
       )
       const there: { readonly [name: string]: boolean | undefined } = {
@@ -119,6 +119,7 @@ export const toolbox = (
         Withdraw: asks,
         Propose: proposes,
         Connect: connects,
+        Pay: pays,
         Search: finds,
         Browser: browses,
         Handover: browses || opens,

@@ -7,8 +7,8 @@ import { fetchPage } from './fetch.js'
 import { delegate, join } from './delegate.js'
 import { handOver } from './handover.js'
 import { listFolder, readFile } from './reading.js'
-import { raiseNeed, withdrawNeed } from './need.js'
-import { propose } from './propose.js'
+import { propose, raiseNeed, withdrawNeed } from './need.js'
+import { pay } from './pay.js'
 import { search } from './search.js'
 import { skill } from './skill.js'
 import { shell } from './shell.js'
@@ -40,4 +40,5 @@ export const tools: { readonly [name: string]: Tool } = {
   Handover: handOver,
   Propose: propose,
   Connect: offerToConnect,
+  Pay: pay,
 }

@@ -225,8 +225,8 @@ export const readFound = async (path: string, named: string): Promise<FoundFileT
   }
 }
 
-/** The file of a whole output. */
-const OUTPUT = /^\d{1,9}\.txt$/
+/** The name of the file of a whole output. */
+export const WHOLE_OUTPUT = /^\d{1,9}\.txt$/
 
 const refuseGone =
   (path: string) =>
@@ -239,7 +239,7 @@ const refuseGone =
 export const readFileAt = async (tree: Rooted, path: string): Promise<FoundFileText> => {
   const { outputs } = tree
   const output = outputs !== undefined && path.startsWith(`${outputs}/`) ? path.slice(outputs.length + 1) : undefined
-  if (output !== undefined && OUTPUT.test(output)) return readFound(path, path).catch(refuseGone(path))
+  if (output !== undefined && WHOLE_OUTPUT.test(output)) return readFound(path, path).catch(refuseGone(path))
   const { home, segments } = await placed(tree, path, 'read')
   const name = segments.at(-1) ?? refuse('unprocessable', 'expected a file, found the root folder')
   return within(home, segments.slice(0, -1), false, folder => readFound(join(folder, name), path))

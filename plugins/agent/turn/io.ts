@@ -15,6 +15,7 @@ import type { AdapterRun } from './adapter-run.js'
 import type { RuledCall, SafetyGate } from './safety-gate.js'
 import type { ServerTools } from '../connected-tools/connected-tools.js'
 import type { ConnectedTool } from '../../capabilities/contract.js'
+import { LEAST_READ, limitedResult, MOST_READ } from '../outputs/limited-result.js'
 import { failed, type SubagentTools, type TurnWatcher } from '../tools/tool.js'
 import type { CallSummary, Toolbox } from '../tools/toolbox.js'
 import type { Turn } from './turn.js'
@@ -32,6 +33,8 @@ export interface TurnIoDeps {
   readonly safety?: SafetyGate
   /** The tools of connected servers; left out: there are none. */
   readonly connected?: ServerTools
+  /** Keeps the whole text of a long result; returns the path of its file, where there is one. */
+  readonly keep?: (text: string) => Promise<string | undefined>
 }
 
 const MOST_TARGET = 120
@@ -62,7 +65,7 @@ const workerIo = (
   turn: Turn,
   prepared: PreparedTurn,
   adapterRun: AdapterRun,
-  { toolbox, remembered, expose, titled, connected, safety }: TurnIoDeps,
+  { toolbox, remembered, expose, titled, connected, safety, keep }: TurnIoDeps,
   helpers: Subagents,
   worker: ToolCaller,
 ): WorkingIo => {
@@ -170,7 +173,7 @@ const workerIo = (
     return { ok: false, content: [{ type: 'text', text: reason }], text: reason }
   }
 
-  const tool = async (name: string, input: object, id: string): Promise<ToolResult> => {
+  const tool = async (name: string, input: object, id: string, asked = MOST_READ): Promise<ToolResult> => {
     // Asks the servers for their tools only when one of these is called.
     const foreign = connected && !Object.hasOwn(tools, name) ? await connected.find(name) : undefined
     const face: CallSummary | { refused: string } = foreign ? faceOf(foreign, input) : toolbox.face(name, input)
@@ -204,11 +207,13 @@ const workerIo = (
     }
     // Written first, so that after a crash the log names files that may be half-written.
     if (locations) await turn.log.settled()
-    const result = turn.masker.maskJson(
+    const most = Math.max(LEAST_READ, Math.min(asked, MOST_READ))
+    const whole = turn.masker.maskJson(
       foreign
         ? await calledOutside(connected!.call(foreign, input, { signal, ask: card => raise(card), progress }), signal)
-        : await toolbox.run(name, input, signal, { person, subagents: subagentsOf(id) }),
+        : await toolbox.run(name, input, signal, { call: id, person, subagents: subagentsOf(id), most }),
     )
+    const result = await limitedResult(whole, most, async text => keep?.(text))
     // The turn has closed the call already.
     if (!turn.record.openTools.some(call => call.id === id)) return result
     if (adapterRun.left && !result.ok) return refused(id, adapterRun.excuse)
@@ -244,7 +249,7 @@ const workerIo = (
     takeWords: () => (helper !== undefined || over() ? [] : turn.words.take()),
     waitWords: async ms => (helper === undefined ? unlessOver(waitWords(ms)) : undefined),
     raise: card => raise(card),
-    tool: (name, input, id) => (over() ? never : unlessOver(tracked(tool(name, input, own(id))))),
+    tool: (name, input, id, most) => (over() ? never : unlessOver(tracked(tool(name, input, own(id), most)))),
     helper: (spec, id) => {
       if (over()) return never
       if (prepared.persona?.powers.delegate === false) return Promise.resolve({ status: 'failed', summary: ALONE })

@@ -64,6 +64,8 @@ export class RunRecord {
   context: { readonly tokens: number; readonly window: number } | undefined
   /** The number of landings in the frames. */
   landings = 0
+  /** The payments whose receipt was shown, by offer or call. */
+  readonly receipts = new Set<string>()
   /** How often the run moved to another provider choice. */
   switches = 0
   /** The permission mode the frames end in. */
@@ -204,6 +206,9 @@ export class RunRecord {
       case 'capability_offer':
       case 'payment_offer':
         return this.#card(frame)
+      case 'payment_receipt':
+        this.receipts.add(frame.requestId)
+        return
       case 'context_usage':
         this.context = { tokens: frame.tokens, window: frame.contextWindow }
         return

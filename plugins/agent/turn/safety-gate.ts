@@ -176,9 +176,12 @@ const actionSubject = ({ name, input }: GatedCall, key: string): SafetySubject =
 /** Who answered a card. */
 const byOf = (turn: Turn, { requestId }: CardReply): string | undefined => turn.record.card(requestId)?.resolved?.by
 
+/** Says itself when it has read something: whether its payment needs a person's yes depends on what came before. */
+const PAYING = 'Pay'
+
 /** Whether a call brings content from outside into the turn. */
-const isOutside = ({ url }: GatedCall, classes: readonly CommandClass[], foreign: boolean): boolean =>
-  url !== undefined || foreign || classes.includes('network.outbound')
+const isOutside = ({ name, url }: GatedCall, classes: readonly CommandClass[], foreign: boolean): boolean =>
+  (url !== undefined && name !== PAYING) || foreign || classes.includes('network.outbound')
 
 const sourceOf = ({ name, url, command }: GatedCall): string =>
   (url

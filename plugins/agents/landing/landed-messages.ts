@@ -1,5 +1,6 @@
 import type { Files, Host } from '../../../sdk/index.js'
 import type { LandedMessage, LandedMessageDraft } from '../../agent/contract.js'
+import type { Settings } from '../../settings/contract.js'
 
 /** What a landing put into the tree, for a message. */
 export interface LandedWork {
@@ -118,11 +119,12 @@ export class LandedMessages {
     // The message of an earlier landing does not say what this one did.
     const tell = () => this.#keep(conversation, { landedMessageDraft: structuredClone(draft) })
     try {
-      const rungs = await this.#rungs(work)
+      const { draftLandedMessages: drafts, changelogRepos } = await this.#settings()
+      const rungs = drafts ? await this.#rungs(work) : []
       if (over.signal.aborted) return
       if (rungs.length === 0) return await this.#drop(conversation)
       const prompt = promptOf(work, await work.patch().catch(() => ''))
-      const changelog = await this.#keepsChangelog(work)
+      const changelog = work.repos.some(repo => changelogRepos.includes(repo))
       for (const { provider, model, usable, reason } of rungs) {
         if (over.signal.aborted) return
         const step: Step = { provider, model, status: usable ? 'asking' : 'skipped', at: now() }
@@ -146,22 +148,25 @@ export class LandedMessages {
     }
   }
 
-  /** The models to ask: those of small jobs, or where nobody named any the one that did the work, then the others. */
+  /**
+   * The models to ask: those that the settings name, else those of the provider that did the work. The patch goes to
+   * no other one.
+   */
   async #rungs({ provider, model }: LandedWork) {
     const { host } = this.#deps
     const ladder = await host.call('models.ladder', { role: ROLE })
-    if (ladder.from === 'list' || model === undefined) return ladder.resolved
+    if (ladder.from === 'list') return ladder.resolved
+    const others = ladder.resolved.filter(one => one.provider === provider)
+    if (model === undefined) return others
     const own = (await host.call('models.ladder', { role: ROLE, models: [`${provider}:${model}`] })).resolved
     const first = own.filter(({ usable }) => usable)
-    return [...first, ...ladder.resolved.filter(one => first.length === 0 || one.provider !== provider)]
+    return [...first, ...others.filter(one => first.length === 0 || one.model !== model)]
   }
 
-  /** Whether one of the repositories keeps a changelog. */
-  async #keepsChangelog({ repos }: LandedWork): Promise<boolean> {
+  async #settings(): Promise<Pick<Settings, 'draftLandedMessages' | 'changelogRepos'>> {
     const { host } = this.#deps
-    if (!(await host.serves('settings.get'))) return false
-    const { changelogRepos } = await host.call('settings.get')
-    return repos.some(repo => changelogRepos.includes(repo))
+    if (!(await host.serves('settings.get'))) return { draftLandedMessages: true, changelogRepos: [] }
+    return host.call('settings.get')
   }
 
   async #ask(

@@ -1,10 +1,10 @@
 import type { Host } from '../../../sdk/index.js'
 import type { MediaCopies } from '../media.js'
-import type { StoredApproval } from '../stored-approval.js'
-import type { FindExecutor, Missing } from './executor.js'
+import type { FindExecutor } from './executor.js'
 import { connectionAction } from './connection-action.js'
 import { extensionTool, toolsOfExtensions } from './extension-tool.js'
 import { outboxFiles, outboxPage, publishedPath } from './outbox.js'
+import { personaTurn } from './persona-turn.js'
 import { webhook } from './webhook.js'
 
 /**
@@ -28,16 +28,6 @@ export const executorsNow = (
     }
     const { platform } = item.post!
     if (platform === 'webhook') return webhook(host, copies, item)
-    return platform === 'outbox' ? outboxPage(host, copies, item) : missingFor(host, item)
+    return platform === 'outbox' ? outboxPage(host, copies, item) : personaTurn(host, copies, item)
   }
-}
-
-/** Why a post to a platform without an executor cannot go out. */
-const missingFor = async (host: Pick<Host, 'call' | 'serves'>, { post, actsAs }: StoredApproval): Promise<Missing> => {
-  const platform = post!.platform.slice(0, 60)
-  if (actsAs === undefined)
-    return { problem: `nothing here posts to ${platform} by itself, and the post names no persona to do it` }
-  const persona = (await host.serves('personas.forTurn')) && (await host.call('personas.forTurn', { actsAs }))
-  if (!persona || !persona.known) return { problem: `there is no persona ${JSON.stringify(actsAs)} to post as` }
-  return { problem: `nothing here posts to ${platform}, and personas do not post by themselves yet: post it by hand` }
 }

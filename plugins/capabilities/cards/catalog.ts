@@ -2,6 +2,7 @@ import type { Caller } from '../../../sdk/index.js'
 import { knowsConnections } from '../../../sdk/node/access/knows-connections.js'
 import type { KnownKinds } from '../kinds/kinds.js'
 import type { RecordedEntry } from '../records/entries.js'
+import { looksOf } from './card-looks.js'
 import { CATEGORIES } from './cards.js'
 import type { BroughtCard, OfferedCards } from './offered-cards.js'
 import type { CardCategory, Catalog } from './contract.js'
@@ -14,7 +15,9 @@ export const catalogFor = (
   others: Pick<KnownKinds, 'cards' | 'categories'>,
 ): Catalog => ({
   cards: [...offered.all, ...others.cards].map(({ id, name, kind, category, description, fields, ...more }) => {
-    const { hint, extension, art, logo, icon, guide }: Partial<BroughtCard> = more
+    const given: Partial<BroughtCard> = more
+    const own = given.extension === undefined ? looksOf(id) : undefined
+    const { hint, extension, art, logo, icon, guide }: Partial<BroughtCard> = { ...own, ...given }
     const instances = knowsConnections(caller)
       ? entries.filter(entry => (entry.handler?.card?.(entry.config) ?? entry.kind) === id).map(entry => entry.id)
       : []

@@ -1,4 +1,4 @@
-import type { CardCategory, CardField } from '../cards/contract.js'
+import type { CardCategory, CardField, CardGuide } from '../cards/contract.js'
 import type { ApplyLog, ApplyStatus, ShownConfig } from '../records/contract.js'
 
 /** A connection with the values of its secret fields: never shown, never logged. */
@@ -19,6 +19,9 @@ export interface KindCard {
   category: string
   description: string
   hint?: string
+  /** A whole SVG document. */
+  art?: string
+  guide?: CardGuide
   fields: CardField[]
 }
 /**

@@ -201,9 +201,9 @@ export class Capabilities {
     }
   }
 
-  async #removed({ id, kind, secrets, handler }: RecordedEntry): Promise<void> {
+  async #removed({ id, kind, config, secrets, handler }: RecordedEntry): Promise<void> {
     if (secrets.length > 0) await this.vault.assertOpen()
-    await handler?.release?.(id)
+    await handler?.release?.(id, config)
     await this.#host.store.set(UNFINISHED + id, { kind })
     await this.#file.change(id, () => undefined)
     await this.#clean(id, handler)

@@ -63,8 +63,14 @@ export const applyPlanOf = async (
     if (value !== VAULTED) stored[field] = value
     secrets[field] = value === VAULTED ? await kept(vault, id, field, before) : value
   }
-  const entry: OpenEntry = { id, config: shown, secrets }
-  await handler.check(entry)
+  for (const field of handler.keptSecrets ?? [])
+    if (secrets[field] === undefined && before?.secrets.includes(field))
+      secrets[field] = await kept(vault, id, field, before)
+  const given: OpenEntry = { id, config: shown, secrets }
+  await handler.check(given)
+  const made = await handler.complete?.(given, before?.config)
+  for (const [field, value] of Object.entries(made?.secrets ?? {})) if (secrets[field] !== value) stored[field] = value
+  const entry: OpenEntry = { ...given, ...made }
   if (Object.keys(stored).length > 0) await vault.assertOpen()
   return { entry, handler, stored, ...(before && { before }) }
 }

@@ -1,12 +1,13 @@
 import type { tags } from 'typia'
 import type { Stream } from '../../../sdk/contract.js'
 import type { Count, Millis, Ok } from '../../../sdk/types.js'
+import type { Dollars } from '../wallet/contract.js'
 
 /** The id of a connection, and the agent's handle for it: `catalog`, `oauth` and other words of routes are none. */
 export type CapabilityId = string & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]{0,59}$'>
 
 /** A kind that this sandbox connects. */
-export type ServedKind = 'mcp' | 'cli' | 'ssh' | 'agent' | 'plugin' | 'browser' | 'identity'
+export type ServedKind = 'mcp' | 'cli' | 'ssh' | 'agent' | 'plugin' | 'browser' | 'identity' | 'wallet'
 /** What a connection is not ready for, in one word. */
 export type StatusCode =
   | 'sign-in'
@@ -212,6 +213,34 @@ export interface IdentityCapability {
   kind: 'identity'
   config: IdentityConfig
 }
+/** A key pair that turns pay with. Only the owner makes, changes or removes it. Secret field: `key`. */
+export interface WalletConfig {
+  /** `eip155:` and the number of a chain, or a name such as `base`. */
+  network: string & tags.MinLength<1> & tags.MaxLength<60>
+  /** The endpoint of the network; left out: the deployment's. */
+  rpcUrl?: string & tags.MaxLength<2000>
+  /** The contract of its dollars; left out: the deployment's, or USD Coin where its contract is known. */
+  asset?: string & tags.Pattern<'^0x[0-9a-fA-F]{40}$'>
+  /** Of the key: only read. */
+  address?: string & tags.Pattern<'^0x[0-9a-fA-F]{40}$'>
+  /** Left out: the one it has, for a new wallet a new one. */
+  key?: string
+  /** The most that one payment may be; 1 unless set. */
+  perPaymentMaxUsd?: Dollars
+  /** Payments below it need no yes, unless the turn has read content from outside; 0 unless set. */
+  autoApproveUnderUsd?: Dollars
+  /** The most that all payments of a day (UTC) may be; 5 unless set. */
+  dailyCapUsd?: Dollars
+  /** Hosts and addresses that are paid, one a line, such as `*.example.org`; left out: all. */
+  allow?: string & tags.MaxLength<10000>
+  /** Those that are not, whatever else allows them. */
+  deny?: string & tags.MaxLength<10000>
+}
+export interface WalletCapability {
+  id: CapabilityId
+  kind: 'wallet'
+  config: WalletConfig
+}
 /** A connection of a kind that this sandbox cannot connect with this call. */
 export interface OtherCapability {
   id: CapabilityId
@@ -219,7 +248,6 @@ export interface OtherCapability {
     | 'host'
     | 'docker'
     | 'extension'
-    | 'wallet'
     | 'vpn'
     | 'exit'
     | 'disk'
@@ -240,6 +268,7 @@ export type Capability =
   | PluginCapability
   | BrowserCapability
   | IdentityCapability
+  | WalletCapability
   | OtherCapability
 
 /** One step of connecting, as a sentence. */
@@ -284,13 +313,14 @@ export interface RecordCalls {
    * shows life: the stream says what it waits for.
    *
    * - 400: the config does not fit the kind or its card
-   * - 403: kind `extension` by anyone but the owner
+   * - 403: kinds `extension` and `wallet` by anyone but the owner
    * - 404: no such card
    * - 409: this id is being connected or changed, has another kind, or is a reserved word; or for kind `extension` the
    *   digest is not that of its powers: the message lists them, and the digest that allows them; or it is installed,
    *   and its entry is gone from the file of connections
    * - 413: a plugin or extension has more than 200 MiB or 20,000 files, or the disk is full
-   * - 422: a kind that cannot be connected here, `__vaulted__` where nothing is stored, or a commit with no plugin or
+   * - 422: a kind that cannot be connected here, `__vaulted__` where nothing is stored, a wallet whose network has no
+   *   endpoint, or a commit with no plugin or
    *   extension in it, or with a link that leaves its folder
    * - 424: the repository refused, or the file of connections could not be read or written
    * - 501: a program is missing; the message says how to install it
@@ -303,9 +333,10 @@ export interface RecordCalls {
    *
    * This also stops an attempt to connect it, of which nothing is kept.
    *
-   * - 403: kind `extension` by anyone but the owner
+   * - 403: kinds `extension` and `wallet` by anyone but the owner
    * - 404: no such connection
-   * - 409: it is being renamed or removed, or an update of its extension is being applied
+   * - 409: it is being renamed or removed, an update of its extension is being applied, or it is a wallet that holds
+   *   money
    * - 424: the file of connections could not be read or written
    * - 503: the store of secrets is locked
    */
@@ -314,7 +345,7 @@ export interface RecordCalls {
   /**
    * Give a connection another id, with its secrets and everything else kept under the old one.
    *
-   * - 403: kind `extension` by anyone but the owner
+   * - 403: kinds `extension` and `wallet` by anyone but the owner
    * - 404: no such connection
    * - 409: `to` is taken or a reserved word, or a call is using the connection
    * - 424: the file of connections could not be read or written
@@ -328,9 +359,9 @@ export interface RecordCalls {
    * `field` is needed where the kind has several secrets and none of them is the main one.
    *
    * - 400: no such secret field, or a value of another form
-   * - 403: kind `extension` by anyone but the owner
+   * - 403: kinds `extension` and `wallet` by anyone but the owner
    * - 404: no such connection
-   * - 409: the kind holds no secret, or the connection is being changed
+   * - 409: the kind holds no secret, the connection is being changed, or another key would lose a wallet's money
    * - 424: the other side refused the new value, and the old one stays; or the file could not be written
    * - 501: a program is missing; the message says how to install it
    * - 503: the store of secrets is locked

@@ -34,6 +34,10 @@ export interface KindHandler {
   secretFields(config: ShownConfig): readonly string[]
   /** The field that a new secret replaces when none is named. */
   mainSecret(config: ShownConfig): string | undefined
+  /** The secret fields that stay as they are when a change leaves them out. */
+  readonly keptSecrets?: readonly string[]
+  /** Fills in fields that it makes itself, once `check` has passed; `before` are those of the connection it changes. */
+  complete?(entry: OpenEntry, before?: ShownConfig): Promise<Pick<OpenEntry, 'config' | 'secrets'>>
   label(config: ShownConfig): string | undefined
   card?(config: ShownConfig): string | undefined
   /** Changes with what the card of an extension makes of the fields: a maintainer saves it again then. */
@@ -55,7 +59,7 @@ export interface KindHandler {
   /** It was recorded, with these fields. */
   recorded?(entry: OpenEntry): Promise<void>
   /** Called before its record is removed; refuses what cannot be removed now. */
-  release?(id: string): Promise<void>
+  release?(id: string, config: ShownConfig): Promise<void>
   /** Removes what is kept of it beside the record; also what an attempt to connect left. */
   forget?(id: string): Promise<void>
   /** Carries what is kept of it to another id. */

@@ -37,6 +37,8 @@ export class ExtensionBackend {
   readonly routes: RouteTable
   /** The tools that it serves now. */
   readonly tools = new Set<string>()
+  /** The documents that it derives now. */
+  readonly documents = new Set<string>()
   readonly #deps: BackendDeps
   readonly #backoff: Backoff
   #status: BackendStatus = { state: 'starting' }
@@ -171,6 +173,7 @@ export class ExtensionBackend {
     parts.end()
     this.routes.clear()
     this.tools.clear()
+    this.documents.clear()
     this.#process = undefined
     if (!this.#stopped) this.#crash(why, performance.now() - since)
   }

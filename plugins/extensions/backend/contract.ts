@@ -48,6 +48,37 @@ export interface ExtensionToolAsked {
 /** The progress of a call, or its result. */
 export type ExtensionToolEvent = ToolProgress | ToolAnswered
 
+/** A type of files of which an extension derives a text. */
+export interface DocumentType {
+  /** The ending of their names. */
+  ending: string
+  extension: string
+  document: string
+  label: string
+  /** Changes with the code of the extension. */
+  revision: string
+}
+/** Asks an extension for the text of a file. */
+export interface DocumentAsked {
+  extension: string
+  document: string
+  name: string
+  /** A path in the data folder. */
+  file: string
+}
+/** The text that an extension derived of a file. */
+export interface DocumentText {
+  markdown: string
+  title?: string
+  notes: string[]
+}
+/** Why an extension derived no text. */
+export interface DocumentFailure {
+  failed: string
+  /** The extension did not run, so another time it may. */
+  passing: boolean
+}
+
 /** The calls of the kernel and other groups to the running backends. */
 export interface BackendServices {
   /** Answers one request below `/x/`. */
@@ -56,6 +87,10 @@ export interface BackendServices {
   'extensions.tools'(): ConnectedTools
   /** Calls such a tool; the last event is its result. */
   'extensions.tool'(input: ExtensionToolAsked): Stream<ExtensionToolEvent>
+  /** The types of files of which running extensions derive a text; of two for one ending the first. */
+  'extensions.documentTypes'(): { types: DocumentType[] }
+  /** Derives the text of a file in the data folder, by the running backend of an extension. */
+  'extensions.document'(input: DocumentAsked): DocumentText | DocumentFailure
 }
 
 /** Checks a message from the pipe of an extension. */

@@ -15,8 +15,15 @@ import { ExtensionLogs, logOperations } from './process/log.js'
 import { operateWith } from './operations.js'
 import { PublishedEvents } from './events/published-events.js'
 import { programOperations } from './programs.js'
-import { publishOperations, routeOperations, settingsOperations, toolOperations } from './registrations.js'
+import {
+  documentOperations,
+  publishOperations,
+  routeOperations,
+  settingsOperations,
+  toolOperations,
+} from './registrations.js'
 import { Backends } from './runtime.js'
+import { derivedDocument, documentTypes } from './documents.js'
 import { eventOperations, SandboxEvents } from './events/sandbox-events.js'
 import { Schedule, scheduleOperations } from './events/schedule.js'
 import { secretOperations } from './secrets.js'
@@ -84,6 +91,7 @@ export const openBackends = (
         ...listening?.handlers,
         ...scheduleOperations(schedule),
         ...toolOperations(backend, (call, text) => toolCalls.progress(id, call, text)),
+        ...documentOperations(backend),
         ...fileOperations({ workspace: place.workspace, entries, used }),
         ...callOperations({ host, records, id, entries, link }),
         ...routeOperations(backend.routes),
@@ -123,6 +131,8 @@ export const openBackends = (
     calls: {
       'extensions.tools': () => offeredTools(tools),
       'extensions.tool': (asked, context) => callExtensionTool(tools, asked, context),
+      'extensions.documentTypes': () => ({ types: documentTypes(tools) }),
+      'extensions.document': (asked, { signal }) => derivedDocument({ ...tools, data: place.data }, asked, signal),
       'extensions.serve': (request, context) =>
         serveRequest({ host, records, backends: runtime, published }, request, context),
     },

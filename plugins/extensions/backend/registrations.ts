@@ -38,6 +38,20 @@ export const toolOperations = (
   },
 })
 
+/** The operations that say which documents it derives. */
+export const documentOperations = (backend: ExtensionBackend): Pick<HostHandlers, `documents.${'handle' | 'off'}`> => ({
+  'documents.handle': ({ id }) => {
+    if (!backend.extension.manifest.contributes?.documents?.some(document => document.id === id))
+      refuse('not-found', `the manifest contributes no documents ${id}`)
+    backend.documents.add(id)
+    return {}
+  },
+  'documents.off': ({ id }) => {
+    backend.documents.delete(id)
+    return {}
+  },
+})
+
 /** The operation that answers the settings. */
 export const settingsOperations = (
   records: Pick<ExtensionRecords, 'settings'>,

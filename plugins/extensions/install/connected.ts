@@ -1,3 +1,4 @@
+import { lineArt } from '../../../sdk/node/line-art.js'
 import { refuse, type Context, type Handlers } from '../../../sdk/index.js'
 import type { CapabilityStatus, KindEntry, KindStep, StoredKind } from '../../capabilities/contract.js'
 import { powersDigest } from '../powers/compared.js'
@@ -16,6 +17,14 @@ export const EXTENSION_KIND: StoredKind = {
     category: 'tools',
     description: 'Pages, tools and connections from a repository at one commit, in a process of its own.',
     hint: 'Leave the digest empty first: the answer lists what it may do, and the digest that allows exactly that.',
+    art: lineArt('M4 4h7v7H4z', 'M13 13h7v7h-7z', 'M4 13h7v7H4z', 'M16.5 4v7', 'M13 7.5h7'),
+    guide: {
+      steps: [
+        'Read the repository, and copy the whole commit that you read: git rev-parse HEAD shows it.',
+        'Connect it once without a digest, and read what it asks for.',
+        'If that is fine, copy the digest of the answer into the form, and connect it again.',
+      ],
+    },
     fields: [
       { key: 'url', label: 'Repository', placeholder: 'https://git.example.org/team/extension.git' },
       { key: 'ref', label: 'Commit', placeholder: '40 hexadecimal digits' },

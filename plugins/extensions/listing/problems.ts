@@ -1,5 +1,6 @@
 import type { GroupRoute } from '../../../sdk/kernel.js'
 import type { RoutePattern } from '../../../sdk/node/extension/entries.js'
+import { DOCUMENT_ENDINGS } from '../../../sdk/node/extension/document-endings.js'
 import { permissionsOf, permissionsOfKind, readPermission } from '../../../sdk/node/extension/permission-kinds.js'
 import { programNamed } from '../../../sdk/node/programs/installed-at.js'
 import { splitWords } from '../../../sdk/node/programs/split-words.js'
@@ -44,7 +45,7 @@ export const problemsOf = async (extension: Judged, host: HonouringHost): Promis
     ...agentProblems(extension),
     ...(await imageProblems(extension)),
     ...cardProblems(contributes, host.earlier),
-    ...documentProblems(contributes),
+    ...documentProblems(manifest),
   ]
 }
 
@@ -113,7 +114,7 @@ const automationProblems = (
 
 /** Names that an extension before this one took. */
 const takenProblems = (
-  { tools = [], commands = [], viewers = [] }: ExtensionContributions,
+  { tools = [], commands = [], viewers = [], documents = [] }: ExtensionContributions,
   earlier: readonly LoadedExtension[],
 ): string[] => {
   const takenBy = (owns: (contributes: ExtensionContributions) => boolean) =>
@@ -140,6 +141,14 @@ const takenProblems = (
         shown(
           `the file type ${type}`,
           takenBy(each => (each.viewers ?? []).some(viewer => viewer.extensions.includes(type))),
+        ),
+      ),
+    ),
+    ...documents.flatMap(({ extensions = [] }) =>
+      extensions.flatMap(type =>
+        shown(
+          `the text of the file type ${type}`,
+          takenBy(each => (each.documents ?? []).some(document => document.extensions?.includes(type))),
         ),
       ),
     ),
@@ -216,9 +225,17 @@ const cardProblems = ({ capabilities = [] }: ExtensionContributions, earlier: re
     return other ? [`its connection ${id} is not offered: ${other.id} has one of that id`] : []
   })
 
-/** Nothing asks extensions for the text of files yet. */
-const documentProblems = ({ documents = [] }: ExtensionContributions): string[] =>
-  documents.map(({ id }) => `its documents ${id} are not shown: this sandbox asks no extension what folders hold`)
+/** Documents that derive nothing. */
+const documentProblems = ({ server, contributes = {} }: ExtensionManifest): string[] =>
+  (contributes.documents ?? []).flatMap(({ id, extensions }) => {
+    if (!extensions) return [`its documents ${id} derive nothing: expected extensions, the endings of their files`]
+    if (server === undefined) return [`its documents ${id} derive nothing: only a server derives texts`]
+    return extensions.flatMap(type =>
+      Object.hasOwn(DOCUMENT_ENDINGS, type)
+        ? [`the text of the file type ${type} is derived by the sandbox itself`]
+        : [],
+    )
+  })
 
 const agentProblems = ({ manifest, folder }: Judged): string[] => {
   const { agent } = manifest.contributes ?? {}

@@ -20,6 +20,7 @@ export const wrongInManifest = (manifest: ExtensionManifest): string | undefined
     ?? twice('views', contributes.views, ({ id }) => id)
     ?? twice('sideViews', contributes.sideViews, ({ id }) => id)
     ?? twice('viewers', contributes.viewers, ({ id }) => id)
+    ?? twice('documents', contributes.documents, ({ id }) => id)
     ?? twice('commands', contributes.commands, ({ command }) => command)
     ?? twice('settings', contributes.settings, ({ key }) => key)
     ?? twice('processes', contributes.processes, ({ name }) => name)

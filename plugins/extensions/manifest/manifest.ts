@@ -100,10 +100,12 @@ export interface ExtensionViewer {
   fetch: 'text' | 'blob' | 'url'
 }
 
-/** Folders that it describes. */
+/** Files that are not text, of which its backend derives a text with `host.documents.handle`. */
 export interface ExtensionDocument {
   id: ExtensionSlug
   label: Label
+  /** The endings of their names; without them it derives nothing. */
+  extensions?: (string & tags.MaxLength<40> & tags.Pattern<'^[a-z0-9]+$'>)[] & tags.MinItems<1> & tags.MaxItems<50>
 }
 
 /** A command of the console. */

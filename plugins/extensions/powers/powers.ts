@@ -41,8 +41,13 @@ const shownPowers = (contributes: ExtensionContributions): ExtensionPower[] => [
   ...powersFor(contributes.viewers, ({ id, extensions }) => [
     { key: `viewer:${id}:${extensions.join(',')}`, text: `draws files of the types ${extensions.join(', ')}` },
   ]),
-  ...powersFor(contributes.documents, ({ id, label }) => [
-    { key: `document:${id}`, text: `marks folders as ${label}` },
+  ...powersFor(contributes.documents, ({ id, label, extensions }) => [
+    extensions
+      ? {
+          key: `document:${id}:${extensions.join(',')}`,
+          text: `reads all files of the types ${extensions.join(', ')} that are not text, and says what is in ${label}`,
+        }
+      : { key: `document:${id}`, text: `names documents ${label}` },
   ]),
   ...powersFor(contributes.commands, ({ command, title, keybinding }) => [
     { key: `command:${command}`, text: `adds the command ${title}` },

@@ -53,6 +53,14 @@ const FIELDS: { readonly [key in SettingKey]: Field } = {
       + 'these. Lines that tell of errors stay, and the whole output stays in a file that the agent can read.',
     ...{ min: 0, max: 200, applies: 'next-turn' },
   },
+  draftLandedMessages: {
+    type: 'boolean',
+    title: 'Draft messages of commits',
+    description:
+      'After a landing a model of small jobs drafts the message of its commit from the patch; where none is named, the '
+      + 'model that did the work, and none of another provider.',
+    applies: 'now',
+  },
   changelogRepos: {
     type: 'list',
     title: 'Repositories with a changelog',

@@ -64,8 +64,7 @@ export interface AccessCalls {
    * an `invite` alone signs in, under `name`. A bearer session is renewed: same id, new token, and the old token works
    * 10 more minutes. A code is used up only when it grants access. The token is in this answer only.
    *
-   * - 400: no proof of any kind
-   * - 401: the token, session or code is not accepted
+   * - 401: no proof of any kind, or the token, session or code is not accepted
    * - 403: the person has no role here, the e-mail belongs to another account, or a local login came over plain HTTP
    * - 409: the sandbox has no owner and no claim code was sent, or has one and a code was sent
    * - 424: the keys of the identity provider cannot be fetched

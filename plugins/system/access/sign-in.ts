@@ -102,7 +102,7 @@ export class SignIn {
       )
     if (bearer === undefined) {
       return refuse(
-        'invalid',
+        'unauthenticated',
         'expected a proof: login with a code of sandbox login, or an identity token or a session as bearer; found none',
       )
     }

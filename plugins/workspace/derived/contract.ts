@@ -55,6 +55,8 @@ export interface NamedDocument {
   kind: DiffKind
   /** The program that is missing to read it. */
   needs?: string
+  /** It is a document only if it is not text. */
+  binary?: true
   cached: boolean
 }
 /** A format that documents can be read in. */
@@ -78,10 +80,12 @@ export interface DerivedCalls {
 
   /**
    * Derive the text form of a document as markdown: docx, xlsx, pptx, odt, ods, odp, rtf, pdf, epub, html, ipynb, csv,
-   * tsv, srt and vtt, by content and then by name; doc, xls and ppt where LibreOffice is installed.
+   * tsv, srt and vtt, by content and then by name; doc, xls and ppt where LibreOffice is installed; and files that are
+   * not text whose name has an ending that an extension reads, of at most 20 MiB.
    *
    * It takes at most 120 s; a second call for the same content joins the first, and unchanged content is answered from
-   * the store. A document that cannot be read is an answer with state `broken` and the reason.
+   * the store. A document that cannot be read is an answer with state `broken` and the reason, and with state
+   * `undeliverable` if its extension does not run now.
    *
    * - 400: not a workspace path
    * - 404: no such file

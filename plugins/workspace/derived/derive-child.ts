@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { DocumentFormat } from './document-format.js'
+import { MOST_MARKDOWN, type DocumentFormat } from './document-format.js'
 import { notebookText } from './notebook.js'
 import { markdownTable, separatedRows } from './tables.js'
 import { workbookText } from './workbook.js'
@@ -17,7 +17,8 @@ export type Derivation =
       readonly parts?: number
       readonly truncated: boolean
     }
-  | { readonly failed: string }
+  /** `passing`: what reads it was not there, so another time it may be. */
+  | { readonly failed: string; readonly passing?: boolean }
 
 /** What a document is read as, and the program that converts older formats. */
 export interface DeriveOrder {
@@ -25,7 +26,6 @@ export interface DeriveOrder {
   readonly program?: string
 }
 
-const MOST_MARKDOWN = 1024 * 1024
 const HASH_DIGITS = 12
 
 const hashOf = (base64: string): string =>

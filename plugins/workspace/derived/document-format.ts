@@ -1,49 +1,13 @@
 import { extname } from 'node:path'
+import { DOCUMENT_ENDINGS } from '../../../sdk/node/extension/document-endings.js'
 
-/** What derives the text of a format; the last three are older binary formats, which LibreOffice converts. */
-export type DocumentFormat =
-  | 'docx'
-  | 'xlsx'
-  | 'pptx'
-  | 'odt'
-  | 'ods'
-  | 'odp'
-  | 'rtf'
-  | 'pdf'
-  | 'epub'
-  | 'html'
-  | 'ipynb'
-  | 'csv'
-  | 'tsv'
-  | 'subtitles'
-  | 'doc'
-  | 'xls'
-  | 'ppt'
+/** What derives the text of a format; `doc`, `xls` and `ppt` are older binary formats, which LibreOffice converts. */
+export type DocumentFormat = (typeof DOCUMENT_ENDINGS)[keyof typeof DOCUMENT_ENDINGS]
 
-const NAMED: { readonly [extension: string]: DocumentFormat } = {
-  '.docx': 'docx',
-  '.docm': 'docx',
-  '.xlsx': 'xlsx',
-  '.xlsm': 'xlsx',
-  '.pptx': 'pptx',
-  '.pptm': 'pptx',
-  '.odt': 'odt',
-  '.ods': 'ods',
-  '.odp': 'odp',
-  '.rtf': 'rtf',
-  '.pdf': 'pdf',
-  '.epub': 'epub',
-  '.html': 'html',
-  '.htm': 'html',
-  '.ipynb': 'ipynb',
-  '.csv': 'csv',
-  '.tsv': 'tsv',
-  '.srt': 'subtitles',
-  '.vtt': 'subtitles',
-  '.doc': 'doc',
-  '.xls': 'xls',
-  '.ppt': 'ppt',
-}
+const NAMED: { readonly [ending: string]: DocumentFormat } = DOCUMENT_ENDINGS
+/** The ending of a name without its dot, in lower case. */
+export const endingOf = (name: string): string => extname(name).slice(1).toLowerCase()
+
 const MAGIC: readonly (readonly [string, DocumentFormat])[] = [
   ['%PDF-', 'pdf'],
   ['{\\rtf', 'rtf'],
@@ -66,6 +30,8 @@ const OLDER: ReadonlySet<string> = new Set(['doc', 'xls', 'ppt'])
 const PICTURES = ['\x89PNG', '\xff\xd8\xff', 'GIF8', 'BM', 'II*\0', 'MM\0*', '\0\0\x01\0']
 const PICTURE_NAME = /\.(?:png|jpe?g|gif|webp|bmp|ico|tiff?|svg|avif|heic)$/i
 
+/** The most bytes of a derived text. */
+export const MOST_MARKDOWN = 1024 * 1024
 /** How many bytes of a document's beginning and end say what it is. */
 export const HEAD_BYTES = 256
 export const TAIL_BYTES = 64 * 1024
@@ -91,7 +57,7 @@ export const documentFormat = (path: string, head: Buffer, tail?: Buffer): Docum
   const start = head.toString('latin1', 0, 128)
   const magic = MAGIC.find(([bytes]) => start.startsWith(bytes))?.[1]
   if (magic) return magic
-  const named = NAMED[extname(path).toLowerCase()]
+  const named = NAMED[endingOf(path)]
   if (!start.startsWith('PK')) return isOlder(named) && !isCompound(head) ? undefined : named
   const type = /^mimetype(.*)/s.exec(start.slice(30))?.[1] ?? ''
   const end = tail?.toString('latin1') ?? ''
@@ -99,5 +65,12 @@ export const documentFormat = (path: string, head: Buffer, tail?: Buffer): Docum
   return inside?.[1] ?? (isOlder(named) ? undefined : named)
 }
 
+const TEXTS: ReadonlySet<DocumentFormat> = new Set(['html', 'ipynb', 'csv', 'tsv', 'subtitles', 'rtf'])
+
+/** The endings of names in formats that are not text and that the sandbox reads without another program. */
+export const ownBinaryEndings: readonly string[] = Object.entries(NAMED).flatMap(([ending, format]) =>
+  TEXTS.has(format) || OLDER.has(format) ? [] : [ending],
+)
+
 /** The format that a name stands for. */
-export const formatNamed = (path: string): DocumentFormat | undefined => NAMED[extname(path).toLowerCase()]
+export const formatNamed = (path: string): DocumentFormat | undefined => NAMED[endingOf(path)]

@@ -1,21 +1,15 @@
-import { open, readFile, type FileHandle } from 'node:fs/promises'
+import { open, readFile } from 'node:fs/promises'
 import { refuse, type Handlers, type Host, type SideFile } from '../../../sdk/index.js'
 import { openExisting, openFile, type PathTree } from '../../../sdk/node/files/open-path.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import { presentSides, sideFile } from '../../../sdk/node/files/side-files.js'
 import { treeFor } from '../../../sdk/node/access/caller-tree.js'
 import type { DerivedCalls, DiffKind, RenderedText } from './contract.js'
-import type { DerivedStore, KeptDerivation } from './derived-store.js'
-import { Deriver, officeProgram, refuseWithoutOffice } from './deriver.js'
-import {
-  documentFormat,
-  formatNamed,
-  HEAD_BYTES,
-  isOlder,
-  isPicture,
-  TAIL_BYTES,
-  type DocumentFormat,
-} from './document-format.js'
+import type { KeptDerivation } from './derived-store.js'
+import { formatNamed, isOlder, isPicture, type DocumentFormat } from './document-format.js'
+import { blobKey, DocumentReaders, endsOf, KINDS, diffKindOf, textKey, type DocumentReader } from './document-reader.js'
+import type { DerivedParts } from './document-texts.js'
+import { officeProgram, refuseWithoutOffice } from './read-format.js'
 
 /** The calls of other groups. */
 export type RenderCalls = Pick<DerivedCalls, Extract<keyof DerivedCalls, `workspace.${string}`>>
@@ -25,34 +19,8 @@ const LIMITS = { limitMs: 60_000, waiting: 4 }
 const FAILED_MS = 3_600_000
 const OFFICE = 'LibreOffice'
 
-/** What a format shows as; text formats are compared as text. */
-const KINDS: { readonly [format in DocumentFormat]?: DiffKind } = {
-  docx: 'document',
-  odt: 'document',
-  rtf: 'document',
-  epub: 'document',
-  doc: 'document',
-  xlsx: 'spreadsheet',
-  ods: 'spreadsheet',
-  xls: 'spreadsheet',
-  pptx: 'presentation',
-  odp: 'presentation',
-  ppt: 'presentation',
-  ipynb: 'notebook',
-  pdf: 'pdf',
-}
-
-/** The first and the last bytes of a file, which say what it is. */
-export const endsOf = async (handle: FileHandle, size: number): Promise<{ head: Buffer; tail: Buffer }> => {
-  const part = async (length: number, from: number) => {
-    const { buffer, bytesRead } = await handle.read(Buffer.alloc(length), 0, length, from)
-    return buffer.subarray(0, bytesRead)
-  }
-  return { head: await part(HEAD_BYTES, 0), tail: await part(TAIL_BYTES, Math.max(0, size - TAIL_BYTES)) }
-}
-
-const kindNamed = (name: string): DiffKind =>
-  KINDS[formatNamed(name) ?? 'html'] ?? (isPicture(name) ? 'image' : 'other')
+const kindNamed = (name: string, reader: DocumentReader | undefined): DiffKind =>
+  diffKindOf(reader) ?? (isPicture(name) ? 'image' : 'other')
 
 const renderedOf = (kind: DiffKind, { deriver, derivation }: KeptDerivation): RenderedText =>
   'failed' in derivation
@@ -75,7 +43,7 @@ const writtenFile = async (tree: PathTree, path: string, folder: string, most: n
 }
 
 /** Serves the texts of documents to other groups. */
-export const renderCalls = (host: Host, store: DerivedStore, deriver: Deriver): Handlers<RenderCalls> => {
+export const renderCalls = (host: Host, { store, deriver, readers }: DerivedParts): Handlers<RenderCalls> => {
   const assertInData = (path: string): void => {
     if (!contains(host.place.data, path)) refuse('invalid', `expected a path in the data folder, found ${path}`)
   }
@@ -83,31 +51,36 @@ export const renderCalls = (host: Host, store: DerivedStore, deriver: Deriver): 
     'workspace.rendered': async ({ name, file, hash, blob }) => {
       assertInData(file)
       await using handle = await open(file, 'r')
-      const { head, tail } = await endsOf(handle, (await handle.stat()).size)
+      const { size } = await handle.stat()
+      const { head } = await endsOf(handle, size)
       const picture = isPicture(name, head)
-      const format = picture ? undefined : documentFormat(name, head, tail)
-      const kind = format && KINDS[format]
-      if (!format || !kind) return { kind: picture ? 'image' : 'other', notes: [], truncated: false }
-      const key = Deriver.keyOf(hash, format)
+      const reader = picture ? undefined : await readers.of(name, handle, size)
+      const kind = diffKindOf(reader)
+      if (!reader || !kind) return { kind: picture ? 'image' : 'other', notes: [], truncated: false }
+      const key = textKey(hash, reader)
       const kept = await store.get(key)
       const stale = kept && 'failed' in kept.derivation && kept.derivedAt < Date.now() - FAILED_MS
+      const format = reader.kind === 'format' ? reader.format : undefined
       if (isOlder(format) && !kept && (await officeProgram()) === undefined) refuseWithoutOffice(format)
-      const shown = kept && !stale ? kept : await deriver.derive(key, format, () => readFile(file), LIMITS)
-      const named = formatNamed(name)
-      if (blob !== undefined && named === format) await store.alias(Deriver.aliasOf(blob, format), key)
+      const source = { name, bytes: () => readFile(file) }
+      const shown = kept && !stale ? kept : await deriver.derive(key, reader, source, LIMITS)
+      if (blob !== undefined && (format === undefined || formatNamed(name) === format))
+        await store.alias(blobKey(blob, reader), key)
       return renderedOf(kind, shown)
     },
 
     'workspace.documents': async ({ files }) => {
-      const office = (await officeProgram()) !== undefined
+      const [office, types] = [(await officeProgram()) !== undefined, await readers.types()]
       return {
         files: await Promise.all(
           files.map(async ({ name, blobs }) => {
-            const format = formatNamed(name)
-            const known = await Promise.all(blobs.map(blob => format && store.knows(Deriver.aliasOf(blob, format))))
+            const reader = DocumentReaders.named(name, types)
+            const format = reader?.kind === 'format' ? reader.format : undefined
+            const known = await Promise.all(blobs.map(blob => reader && store.knows(blobKey(blob, reader))))
             return {
-              kind: kindNamed(name),
+              kind: kindNamed(name, reader),
               ...(isOlder(format) && !office && { needs: OFFICE }),
+              ...(reader?.kind === 'extension' && { binary: true as const }),
               cached: known.length > 0 && known.every(Boolean),
             }
           }),
@@ -116,13 +89,13 @@ export const renderCalls = (host: Host, store: DerivedStore, deriver: Deriver): 
     },
 
     'workspace.renderers': async () => {
-      const office = (await officeProgram()) !== undefined
-      return {
-        renderers: Object.keys(KINDS).map(format => {
-          const available = office || !isOlder(format as DocumentFormat)
-          return { format, available, ...(!available && { needs: OFFICE }) }
-        }),
-      }
+      const [office, types] = [(await officeProgram()) !== undefined, await readers.types()]
+      const own = Object.keys(KINDS).map(format => {
+        const available = office || !isOlder(format as DocumentFormat)
+        return { format, available, ...(!available && { needs: OFFICE }) }
+      })
+      const others = types.filter(({ ending }) => formatNamed(`x.${ending}`) === undefined)
+      return { renderers: [...own, ...others.map(({ ending: format }) => ({ format, available: true }))] }
     },
 
     'workspace.sides': async ({ before, after, agent, folder, most }, context) => {

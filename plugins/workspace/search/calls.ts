@@ -4,6 +4,7 @@ import { openExisting, shownPath } from '../../../sdk/node/files/open-path.js'
 import { sharedTree, type CallerTree } from '../../../sdk/node/access/caller-tree.js'
 import type { WorkspaceChanges } from '../watch/changes.js'
 import type { SearchCalls, SearchGroup, SearchMode, SearchResult } from './contract.js'
+import type { SearchedTexts } from './document-search.js'
 import { Engines } from './engines.js'
 import type { SearchedFile } from './found.js'
 import { includePatterns } from './globs.js'
@@ -83,7 +84,7 @@ const HINTS: { readonly [mode in SearchMode]: string } = {
 }
 
 /** Searches the workspace. */
-export const searchCalls = (host: Host, changes: WorkspaceChanges): Handlers<SearchCalls> => {
+export const searchCalls = (host: Host, changes: WorkspaceChanges, texts: SearchedTexts): Handlers<SearchCalls> => {
   const index = new WorkspaceIndex(host, changes)
   const running = new Map<string, number>()
 
@@ -94,7 +95,7 @@ export const searchCalls = (host: Host, changes: WorkspaceChanges): Handlers<Sea
     const of = fingerprint({ query, mode, includeIgnored, literal, word, caseSensitive, ...scope })
     const cursor = readCursor(input.after, of)
     const signal = AbortSignal.any([context.signal, host.signal, AbortSignal.timeout(DEADLINE_MS)])
-    const engines = new Engines(index, { place: host.place, tree, scope, includeIgnored, signal })
+    const engines = new Engines({ index, texts }, { place: host.place, tree, scope, includeIgnored, signal })
     const question = { mode, query, literal, word, caseSensitive }
     let found = await engines.run(question)
     const limit = Math.min(input.limit ?? PAGE, MOST_PAGE)
@@ -165,7 +166,7 @@ export const searchCalls = (host: Host, changes: WorkspaceChanges): Handlers<Sea
       const tree: CallerTree = { root, reach: folders, readsGit: false }
       const scope = await scopeFor(tree, within)
       const signal = AbortSignal.any([context.signal, host.signal, AbortSignal.timeout(DEADLINE_MS)])
-      const engines = new Engines(index, { place: host.place, tree, scope, includeIgnored: false, signal })
+      const engines = new Engines({ index, texts }, { place: host.place, tree, scope, includeIgnored: false, signal })
       const { files, note } = await engines.run({ mode, query, literal, word: false, caseSensitive })
       const { groups } = await shownPage(tree, pageOf(files, 0, PAGE))
       return { groups, files: files.length, ...(note !== undefined && { note }) }

@@ -8,7 +8,10 @@ import type { WsPath } from '../tree/contract.js'
  */
 export type SearchMode = 'q' | 'find' | 'files' | 'def' | 'refs' | 'sym' | 'ast'
 
-/** Why something was found. */
+/**
+ * Why something was found. `sem`: the file is about what was asked, with how near it is; `rerank`: its rank by words
+ * and by that together. Neither appears while `features` names `semantic`.
+ */
 export type SearchTagKind =
   | 'def'
   | 'text'
@@ -157,14 +160,18 @@ export interface SearchCalls {
    * `find` searches a text or regular expression on the disk; `files` names (`*`, `?`, `**` make it a pattern);
    * `def`, `refs` and `sym` for symbols (`fn:`, `class:`, `type:` or `const:` in front of the name narrows `sym`);
    * `ast` for code of the shape of the query, in which `$NAME` stands for one part and `$$$` for any number, in
-   * JavaScript, TypeScript, HTML and CSS. `q` decides by the form of the query and fuses several of them.
+   * JavaScript, TypeScript, HTML and CSS. `q` decides by the form of the query and fuses several of them. Questions in
+   * words also find other words for the same thing, and files that are about it: what files are about is learned here,
+   * from the workspace's own text (60 to 50,000 files), and sent nowhere.
    *
    * `dir` is a folder to stay in, `include` has patterns separated by commas (`*.ts`, `.ts`, `src/**`, `./src`,
    * `!docs`).
    * Capitals do not matter unless `caseSensitive` is set. Ignored files are searched only with `includeIgnored`, and
    * never in the modes of the index. Files over 4 MiB (1 MiB in the index), binary files and private copies are left
-   * out; links are not followed. A page has whole files: at most `limit` (100, at most 300), and about 1,000 lines. A
-   * search ends after 10 s with the results so far.
+   * out; links are not followed. `q` and `find` also search the derived text of documents that are not text, of at most
+   * 20 MiB; lines are those of that text, and documents that are read for the first time are found once `note` is gone.
+   * A page has whole files: at most `limit` (100, at most 300), and about 1,000 lines. A search ends after 10 s with
+   * the results so far.
    *
    * - 400: `after` is not of this query, or a pattern of `include` is malformed
    * - 404: no such folder

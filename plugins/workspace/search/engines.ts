@@ -1,7 +1,9 @@
 import { Refusal } from '../../../sdk/index.js'
 import { Semaphore } from '../../../sdk/node/concurrency/semaphore.js'
-import type { SearchFreshness, SearchMode } from './contract.js'
+import type { SearchFreshness, SearchMode, SearchTag } from './contract.js'
 import { byScore, type SearchedFile, type SearchedFiles } from './found.js'
+import { endingOf } from '../derived/document-format.js'
+import { documentSearch, type DocumentQuery, type SearchedTexts } from './document-search.js'
 import { fuse, rankWords, type EngineResult } from './fusion.js'
 import { nameParts } from './index/chunks.js'
 import type { IndexQuestions } from './index/index-questions.js'
@@ -11,6 +13,7 @@ import type { SymbolKind } from './index/languages.js'
 import { nameSearch } from './name-search.js'
 import { formOf } from './query-form.js'
 import { shapeSearch } from './shape-search.js'
+import { NoRegex } from './ripgrep.js'
 import { READ_AT_ONCE, readLines } from './shown-lines.js'
 import { textSearch, type DiskSearch } from './text-search.js'
 
@@ -36,17 +39,21 @@ const PREFIXES: { readonly [prefix: string]: SymbolKind } = { fn: 'fn', class: '
 /** Runs searches on the disk and in the index. */
 export class Engines {
   readonly #index: WorkspaceIndex
+  readonly #texts: SearchedTexts
   readonly #disk: DiskSearch
+  /** The files that a text search went over. */
+  readonly #seen = new Set<string>()
   #freshness: SearchFreshness = FRESH
   readonly #missing = new Set<string>()
 
-  constructor(index: WorkspaceIndex, disk: DiskSearch) {
+  constructor({ index, texts }: { index: WorkspaceIndex; texts: SearchedTexts }, disk: DiskSearch) {
     this.#index = index
-    this.#disk = disk
+    this.#texts = texts
+    this.#disk = { ...disk, seen: path => this.#seen.add(path) }
   }
 
   async run(question: EngineQuestion): Promise<EngineAnswer> {
-    const found = await this.#run(question)
+    const found = withDocuments(await this.#run(question), await this.#documents(question))
     const building = this.#freshness.state === 'building'
     return { ...found, partial: found.partial || building, freshness: this.#freshness, features: [...this.#missing] }
   }
@@ -73,8 +80,9 @@ export class Engines {
     query: string,
     text: Pick<EngineQuestion, 'literal' | 'word' | 'caseSensitive'>,
   ): Promise<SearchedFiles> {
-    this.#missing.add('semantic')
     const form = text.literal ? ({ kind: 'regex' } as const) : formOf(query)
+    // What files are about counts for questions in words.
+    if (form.kind !== 'words') this.#missing.add('semantic')
     switch (form.kind) {
       case 'path': {
         const [names, lines] = await Promise.all([
@@ -108,6 +116,25 @@ export class Engines {
         return textSearch(this.#disk, { ...text, query })
       case 'words':
         return this.#words(query)
+    }
+  }
+
+  /** What documents say; undefined for searches that ask for something else. */
+  async #documents({ mode, query, ...text }: EngineQuestion): Promise<SearchedFiles | undefined> {
+    const asked = mode === 'find' ? { query, ...text } : mode === 'q' ? documentQuery(query, text) : undefined
+    if (!asked) return undefined
+    const endings = await this.#texts.endings()
+    const { scope } = this.#disk
+    const paths = asked.all ? await this.#ask('ending', { scope, endings: [...endings] }) : [...this.#seen]
+    const documents = paths.filter(path => endings.has(endingOf(path)))
+    if (documents.length === 0) return undefined
+    try {
+      return await documentSearch(this.#disk, this.#texts, documents, asked)
+    } catch (error) {
+      if (error instanceof NoRegex)
+        return documentSearch(this.#disk, this.#texts, documents, { ...asked, literal: true })
+      if (!(error instanceof Refusal) || error.reason !== 'missing-program') throw error
+      return undefined
     }
   }
 
@@ -146,7 +173,8 @@ export class Engines {
   }
 
   async #chunks(words: readonly string[]): Promise<SearchedFile[]> {
-    const chunks = await this.#ask('chunks', { words, scope: this.#disk.scope })
+    const { chunks, byMeaning } = await this.#ask('chunks', { words, scope: this.#disk.scope })
+    if (!byMeaning) this.#missing.add('semantic')
     const files = new Map<string, SearchedFile>()
     const slots = new Semaphore(READ_AT_ONCE)
     const best = await Promise.all(
@@ -157,8 +185,7 @@ export class Engines {
       files.set(chunk.path, file)
       file.count += 1
       const line = best[at] ?? chunk.line
-      const tags = [{ kind: 'bm25' as const, score: Math.round(chunk.score * 1000) / 1000 }]
-      file.lines.push({ line, tags, words })
+      file.lines.push({ line, tags: tagsOf(chunk), words })
     }
     return [...files.values()]
   }
@@ -184,6 +211,55 @@ export class Engines {
     const { value, freshness } = await this.#index.ask(ask, input)
     if (RANK[freshness.state] >= RANK[this.#freshness.state]) this.#freshness = freshness
     return value
+  }
+}
+
+const rounded = (score: number): number => Math.round(score * 1000) / 1000
+
+/** Why a part was found: its words, what its file is about, and the rank that both together gave it. */
+const tagsOf = ({ score, worded, meaning }: FoundChunk): SearchTag[] => [
+  ...(worded > 0 ? [{ kind: 'bm25' as const, score: rounded(worded) }] : []),
+  ...(meaning === undefined ? [] : [{ kind: 'sem' as const, score: rounded(meaning) }]),
+  ...(meaning === undefined || worded === 0 ? [] : [{ kind: 'rerank' as const, score: rounded(score) }]),
+]
+
+/** The query for the texts of documents, by the form of a query for anything. */
+const documentQuery = (query: string, text: Omit<DocumentQuery, 'query' | 'all'>): DocumentQuery | undefined => {
+  const form = text.literal ? ({ kind: 'regex' } as const) : formOf(query)
+  switch (form.kind) {
+    case 'path':
+      return undefined
+    case 'name':
+      return { ...text, query: form.name, literal: true, word: true }
+    case 'regex':
+      return { ...text, query }
+    case 'words': {
+      const all = tellingWords(query)
+      return {
+        query: all.map(word => word.replaceAll('$', String.raw`\$`)).join('|'),
+        literal: false,
+        word: false,
+        caseSensitive: false,
+        all,
+      }
+    }
+  }
+}
+
+/** The best document ranks a little below the best file. */
+const withDocuments = (found: SearchedFiles, documents: SearchedFiles | undefined): SearchedFiles => {
+  if (!documents) return found
+  const best = found.files[0]?.score ?? 1
+  const top = documents.files[0]?.score ?? 1
+  const known = new Set(found.files.map(({ path }) => path))
+  const more = documents.files
+    .filter(({ path }) => !known.has(path))
+    .map(file => ({ ...file, score: Math.round(((best * file.score) / top) * 900) / 1000 }))
+  const note = found.note ?? documents.note
+  return {
+    files: [...found.files, ...more].sort(byScore),
+    partial: found.partial || documents.partial,
+    ...(note !== undefined && { note }),
   }
 }
 

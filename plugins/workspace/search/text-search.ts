@@ -16,6 +16,8 @@ export interface DiskSearch {
   readonly scope: SearchScope
   readonly includeIgnored: boolean
   readonly signal: AbortSignal
+  /** Called with each file that is searched. */
+  readonly seen?: (path: string) => void
 }
 
 const MOST_FILE = 4 * 1024 * 1024
@@ -119,6 +121,7 @@ const searched = async (search: DiskSearch, program: string, query: TextQuery): 
     for await (const { path, kind } of sweepTree(tree, { from: scope.dir, ignored: includeIgnored, signal })) {
       if (kind !== 'file' || !admits(scope, path)) continue
       if (++admitted > MOST_ADMITTED) break
+      search.seen?.(path)
       waiting.push(path)
       bytes += Buffer.byteLength(path) + 11
       if (bytes > MOST_ARGUMENTS) await flush()

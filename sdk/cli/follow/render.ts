@@ -377,9 +377,10 @@ const resolved = ({ reply, by }: Frame & { kind: 'resolved' }): string => {
 const waiting = ({ messages, paused }: Frame & { kind: 'queue' }): string =>
   `${messages.length} ${messages.length === 1 ? 'message waits' : 'messages wait'}${paused ? ', paused' : ''}`
 
-const compacted = ({ preTokens, postTokens }: Frame & { kind: 'compact' }): string => {
-  if (preTokens === undefined) return postTokens === undefined ? '' : `: ${postTokens} tokens left`
-  return `: ${preTokens} tokens before${postTokens === undefined ? '' : `, ${postTokens} after`}`
+const compacted = ({ preTokens, postTokens, detail }: Frame & { kind: 'compact' }): string => {
+  const lost = detail === undefined ? '' : ` (${plain(detail)})`
+  if (preTokens === undefined) return (postTokens === undefined ? '' : `: ${postTokens} tokens left`) + lost
+  return `: ${preTokens} tokens before${postTokens === undefined ? '' : `, ${postTokens} after`}${lost}`
 }
 
 const simulated = (receipt: { simulated?: boolean }): string => (receipt.simulated ? ' (simulated)' : '')

@@ -58,6 +58,7 @@ const BY_NAME: { readonly [tool: string]: PowerNeeded } = {
   Handover: 'none',
   Propose: 'none',
   Connect: 'none',
+  Pay: 'web',
 }
 
 /** Tools that put up a card; in an unattended turn the agent raises a need instead. */

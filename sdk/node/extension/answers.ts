@@ -17,6 +17,7 @@ type UseTool = (input: unknown, context: ExtensionToolContext) => Promise<Extens
 export class BackendAnswers {
   readonly routes = new Map<number, Serve>()
   readonly tools = new Map<string, UseTool>()
+  readonly documents = new Map<string, Parameters<ExtensionHost['documents']['handle']>[1]>()
   readonly listeners = new Map<number, (event: object) => void>()
   readonly watches = new Map<number, (paths: string[]) => void>()
   readonly exits = new Map<number, (exit: { name: string; code: number | null; signal?: string }) => void>()
@@ -47,6 +48,8 @@ export class BackendAnswers {
         return this.#route(link, input as RouteInput, signal)
       case 'tool':
         return this.#tool(link, input as OperationInput<BackendOperations, 'tool'>, signal)
+      case 'document':
+        return this.#document(link, input as OperationInput<BackendOperations, 'document'>, signal)
       case 'event': {
         const { subscription, event } = input as OperationInput<BackendOperations, 'event'>
         this.listeners.get(subscription)?.(event as object)
@@ -114,6 +117,18 @@ export class BackendAnswers {
     const progress = (text: string) =>
       void link.request('tools.progress', { call, text }).catch(ignored('only the progress is lost'))
     return use(input, { ...context, signal, progress })
+  }
+
+  async #document(
+    link: ExtensionLink<HostOperations>,
+    { id, name, bytes }: OperationInput<BackendOperations, 'document'>,
+    signal: AbortSignal,
+  ): Promise<OperationOutput<BackendOperations, 'document'>> {
+    const derive = this.documents.get(id)
+    if (!derive) throw new Error(`the extension does not derive ${id}`)
+    const file = await allBytes(link.read(bytes) as AsyncIterable<Uint8Array>)
+    const { markdown, title, notes } = await derive({ name, bytes: file, signal })
+    return { markdown, ...(title !== undefined && { title }), ...(notes && { notes }) }
   }
 }
 

@@ -129,6 +129,16 @@ export const authorHost = (
         }
       },
     },
+    documents: {
+      handle: (document, derive) => {
+        answers.documents.set(document, derive)
+        send(ask('documents.handle', { id: document }))
+        return () => {
+          if (answers.documents.get(document) === derive && answers.documents.delete(document))
+            send(ask('documents.off', { id: document }))
+        }
+      },
+    },
     listeners: {
       state: async () => (await ask('listeners.state', {})).state,
       onState: listener => added(answers.states, listener),

@@ -95,6 +95,24 @@ export interface ExtensionToolResult {
   error?: boolean
 }
 
+/** A file that is not text. */
+export interface ExtensionDocumentFile {
+  /** Its name without folders. */
+  name: string
+  /** At most 20 MiB. */
+  bytes: Uint8Array
+  signal: AbortSignal
+}
+
+/** The text of a document. */
+export interface ExtensionDocumentText {
+  /** The first MiB of it is kept. */
+  markdown: string
+  title?: string
+  /** Parts of the document that the text does not show: at most 20, of 300 characters. */
+  notes?: string[]
+}
+
 /** What a program printed, and how it ended. */
 export interface ProgramResult {
   code: number | null
@@ -217,6 +235,16 @@ export interface ExtensionHost {
     handle(
       name: string,
       answer: (input: unknown, context: ExtensionToolContext) => Promise<ExtensionToolResult> | ExtensionToolResult,
+    ): Off
+  }
+  documents: {
+    /**
+     * Derives the text of documents that the manifest contributes, within 30 s. What it throws is shown as the reason
+     * why a file has no text. The text is kept by the content of the file until the extension changes.
+     */
+    handle(
+      id: string,
+      derive: (file: ExtensionDocumentFile) => Promise<ExtensionDocumentText> | ExtensionDocumentText,
     ): Off
   }
   /** Messages from outside; only with `contributes.listener`. */

@@ -151,6 +151,11 @@ export class ExtensionLink<Theirs> {
     if (!this.#broken && !this.#theirs.has(stream)) this.#options.send({ kind: 'close', stream })
   }
 
+  /** Ends a stream that this side offered, however much of it was read. */
+  withdraw({ stream }: StreamRef): void {
+    this.#closed(stream)
+  }
+
   ping(): void {
     this.#options.send({ kind: 'ping' })
   }

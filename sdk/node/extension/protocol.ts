@@ -316,6 +316,8 @@ export interface HostOperations {
   'tools.handle'(input: { name: Name }): {}
   'tools.off'(input: { name: Name }): {}
   'tools.progress'(input: { call: Count; text: string & tags.MaxLength<20000> }): {}
+  'documents.handle'(input: { id: Name }): {}
+  'documents.off'(input: { id: Name }): {}
   'listeners.state'(input: {}): { state: ListenerState }
   'listeners.handle'(input: {}): {}
   'listeners.off'(input: {}): {}
@@ -371,6 +373,11 @@ export interface BackendOperations {
     persona?: string
     unattended: boolean
   }): { text: string & tags.MaxLength<1000000>; data?: unknown; error?: boolean }
+  document(input: { id: string; name: string; bytes: StreamRef }): {
+    markdown: string & tags.MaxLength<4194304>
+    title?: string & tags.MaxLength<300>
+    notes?: (string & tags.MaxLength<300>)[] & tags.MaxItems<20>
+  }
   event(input: { subscription: Count; event: unknown }): {}
   files(input: { watch: Count; paths: string[] }): {}
   exited(input: { watch: Count; exit: ExtensionProcessExit }): {}

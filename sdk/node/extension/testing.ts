@@ -1,5 +1,5 @@
 import { Refusal } from '../../refusal.js'
-import { BackendAnswers } from './answers.js'
+import { BackendAnswers, piecesOf } from './answers.js'
 import { authorHost } from './author-host.js'
 import { Denied, deny } from './denied.js'
 import {
@@ -10,7 +10,7 @@ import {
   type DeclaredEntries,
   type RoutePattern,
 } from './entries.js'
-import type { ExtensionHost, ExtensionModule, ExtRequest, ExtensionToolResult } from './host.js'
+import type { ExtensionDocumentText, ExtensionHost, ExtensionModule, ExtensionToolResult, ExtRequest } from './host.js'
 import { ExtensionLink, LinkError } from './link.js'
 import {
   testedListener,
@@ -32,6 +32,7 @@ export interface TestedManifest {
   readonly permissions?: DeclaredEntries
   readonly contributes?: TestedContributions & {
     readonly tools?: readonly { readonly name: string }[]
+    readonly documents?: readonly { readonly id: string }[]
     readonly settings?: readonly TestedSetting[]
     readonly [other: string]: unknown
   }
@@ -62,6 +63,8 @@ export interface TestedHost {
   request(entry: string, request?: Partial<ExtRequest>): Promise<{ status: number; body: unknown } | undefined>
   /** Calls a tool of the extension. */
   tool(name: string, input: unknown): Promise<ExtensionToolResult>
+  /** Asks it for the text of a document. */
+  document(id: string, name: string, bytes: Uint8Array): Promise<ExtensionDocumentText>
   /** Sends an event of the sandbox to its listeners; `workspaceChanged` with `paths` also to its watches of files. */
   send(kind: string, event: object): Promise<void>
   /**
@@ -149,6 +152,11 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
       if (!manifest.contributes?.tools?.some(declared => declared.name === tool.name))
         throw new Error(`the manifest contributes no tool ${tool.name}`)
     },
+    'documents.handle': (document: { id: string }) => {
+      if (!manifest.contributes?.documents?.some(declared => declared.id === document.id))
+        throw new Error(`the manifest contributes no documents ${document.id}`)
+    },
+    'documents.off': () => {},
     ...automated.handlers,
     ...workspace.handlers,
     ...testedSecrets(id, manifest.contributes?.settings ?? [], entries, fakes),
@@ -214,6 +222,8 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
     },
     tool: (tool, input) =>
       ask('tool', { name: tool, call: 1, input, conversationId: 'test', run: 'test', unattended: false }),
+    document: (document, file, bytes) =>
+      ask('document', { id: document, name: file, bytes: daemon.offer(piecesOf(bytes)) }),
     send: async (kind, event) => {
       await settled()
       for (const [subscription, wanted] of subscribed)

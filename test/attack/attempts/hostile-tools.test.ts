@@ -17,6 +17,7 @@ import { UNSHOWN, withoutStyles } from './hostile-texts.js'
 const MOST_CARDS = 20
 
 t.setTimeout(1_200_000)
+t.jobs = USERS.length
 
 /** What the answer of the tool says after some of the ways. */
 const SAYS: { readonly [way: string]: RegExp } = {
@@ -38,8 +39,9 @@ const hitting = ({ text }: { readonly text: string }): ScriptedReply => {
   return messages.at(-1)?.role === 'tool' || !hit ? { text: ['over'] } : { calls: [{ name: hit, input: {} }] }
 }
 
-for (const [user, uid] of USERS)
-  t.test(`${user}: a turn with a hostile tool server ends, and the daemon goes on`, walled(), async t => {
+for (const [user, uid] of USERS) {
+  const options = { ...walled(), buffered: true }
+  t.test(`${user}: a turn with a hostile tool server ends, and the daemon goes on`, options, async t => {
     const { client, url, pid, data, workspace } = await daemonOf(t, uid, { 'hostile.mjs': PROGRAM })
     const { token } = await client.call('POST /system/control/tokens', { label: 'cli', scope: 'read' })
     const { baseUrl } = (await modelServer(t, 'openai', hitting)).target()
@@ -103,3 +105,4 @@ for (const [user, uid] of USERS)
       })
     }
   })
+}

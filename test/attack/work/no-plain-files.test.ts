@@ -12,12 +12,14 @@ import { callsWith, LEFT, NAMES, READS, replacing, unanswered, WHOLE } from './n
 const WITHIN = 45_000
 
 t.setTimeout(1_200_000)
+t.jobs = 4
 
 const OWN = NAMES.filter(name => !name.startsWith('.git/'))
 const FILES = { ...Object.fromEntries(OWN.map(name => [name, 'plain\n'])), 'other.txt': 'plain\n' }
 
 for (const [user, uid] of USERS) {
-  t.test(`${user}: no call waits for what is no plain file`, walled(), async t => {
+  const options = { ...walled(), buffered: true }
+  t.test(`${user}: no call waits for what is no plain file`, options, async t => {
     for (const round of EVERY_CASE ? shareOf(uid, [0, 1]) : [0])
       await t.test(`round ${round}`, async t => {
         const daemon = await daemonOf(t, uid, FILES)
@@ -38,7 +40,7 @@ for (const [user, uid] of USERS) {
 
   t.test(
     `${user}: a turn that leaves what is no plain file ends, its other work lands, and the next runs`,
-    walled(),
+    options,
     async t => {
       const { client, workspace } = await daemonOf(t, uid, FILES)
       for (const [at, { what, command, left }] of shareOf(uid, spread(LEFT, 4, 12)).entries())

@@ -59,6 +59,8 @@ export const SECRETS_POINTS: readonly string[] = [
 ]
 
 export const CAPABILITIES_POINTS: readonly string[] = [
+  'capabilities.payment.settled',
+  'capabilities.payment.signed',
   'capabilities.plugin.placed',
   'capabilities.suggestion.dismissed',
 ]

@@ -101,7 +101,7 @@ const messagesOf = (
       prompts.push(prompt)
       return { text: await left.shift()!(), model: 'p:m' }
     }
-    if (name === 'settings.get') return { changelogRepos: [] }
+    if (name === 'settings.get') return { draftLandedMessages: true, changelogRepos: [] }
     const rung = { provider: 'p', model: 'm', usable: true }
     return { role: 'commit-message', from: 'list', configured: [], resolved: left.length > 0 ? [rung] : [] }
   }
@@ -199,6 +199,38 @@ t.test('a blame is told without a record of landings that can be read', async t 
     fakes: { 'agents.origins': () => Promise.reject(new Error('torn')) },
   })
   t.match(await client.call('GET /git/{repo}/blame', { repo: 'root', path: 'a.txt' }), { hunks: exactly({ count: 1 }) })
+})
+
+/** The models that are asked for a message, each of which refuses, where the settings name no quick model. */
+const askedFor = async (work: LandedWork, drafts = true) => {
+  const asked: string[] = []
+  const rungs = ['other:cheap', 'own:cheap', 'own:big'].map(key => {
+    const [provider, model] = key.split(':')
+    return { provider, model, usable: true }
+  })
+  const call = async (name: string, { models }: { models?: string[] } = {}) => {
+    if (name === 'settings.get') return { draftLandedMessages: drafts, changelogRepos: [] }
+    if (name === 'agent.complete') {
+      asked.push(...models!)
+      throw new Error('too busy')
+    }
+    if (!models) return { from: 'auto', resolved: rungs }
+    return { from: 'list', resolved: rungs.filter(({ provider, model }) => models.includes(`${provider}:${model}`)) }
+  }
+  const host = { call, serves: async () => true, log: { warn: t.fail }, signal: new AbortController().signal }
+  await new LandedMessages({ host: host as never, files: memoryFiles(), now: () => 7, changed: () => {} }).draft(work)
+  return asked
+}
+
+t.test('without quick models a patch goes to no other provider than the one that did the work', async t => {
+  t.same(await askedFor({ ...WORK, provider: 'own', model: 'big' }), ['own:big', 'own:cheap'])
+  t.same(await askedFor({ ...WORK, provider: 'own', model: undefined }), ['own:cheap', 'own:big'])
+  t.same(await askedFor({ ...WORK, provider: 'own', model: 'gone' }), ['own:cheap', 'own:big'])
+  t.same(await askedFor({ ...WORK, provider: 'script', model: undefined }), [])
+})
+
+t.test('no message is drafted where the settings switch that off', async t => {
+  t.same(await askedFor({ ...WORK, provider: 'own', model: 'big' }, false), [])
 })
 
 t.test('a long patch is shown to the model up to the end of a line', async t => {

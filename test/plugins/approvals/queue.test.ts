@@ -36,6 +36,7 @@ t.test('what cannot be stored is not sent, and is not tried again at once', asyn
     find: async () => ({ lane: 'a', subjects: [], carryOut: () => t.fail('it was sent') }) as never,
     copies: { keepOnly: async () => {}, remove: async () => {} } as never,
     say: async () => {},
+    halt: async () => {},
     published: () => {},
     filed: () => {},
   })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { withChromium } from '../../support/browser/browser.js'
+import { until, withChromium } from '../../support/browser/browser.js'
 import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from '../../support/browser/console.js'
 import { daemonWith, inGit } from '../../support/daemon.js'
 import { signedInServer } from '../../support/servers/signed-in-server.js'
@@ -21,6 +21,9 @@ t.test('connections in the console', withChromium(), async t => {
     t.same(await barriersOf(page), [])
     await suggested.getByRole('button', { name: 'Connect GitLab' }).click()
     t.equal(await dialog.getByLabel('Host').inputValue(), 'gitlab.example.org')
+    const guide = dialog.getByRole('region', { name: 'Where the values are from' })
+    await guide.getByText('Copy it into the form: GitLab shows it once.').waitFor()
+    t.match(await guide.getByRole('link', { name: 'Make a token' }).getAttribute('href'), /^https:\/\/gitlab\.com\//)
     await dialog.getByRole('button', { name: 'Cancel' }).click()
     await suggested.getByRole('button', { name: 'Do not suggest GitLab' }).click()
     await suggested.waitFor({ state: 'detached' })
@@ -68,6 +71,27 @@ t.test('connections in the console', withChromium(), async t => {
     await connected.getByText('What agents use outside of the workspace appears here.').waitFor()
     t.same(await listed(), [])
     await endJourney(t, tab, /status of 400/)
+  })
+
+  await t.test('every card is drawn, and a guide leads to the server that is filled in', async t => {
+    const tab = await ownerTab(browser, daemon, '#/connections')
+    const { page } = tab
+    const dialog = page.getByRole('dialog')
+    await page.getByRole('button', { name: 'Connect Forgejo' }).waitFor()
+    const drawn = () =>
+      page.evaluate<number[]>('[...document.querySelectorAll(".item-title img")].map(each => each.naturalWidth)')
+    const { cards } = await daemon.client.call('GET /capabilities/catalog')
+    await until(async () => (await drawn()).filter(width => width > 0).length === cards.length)
+    await page.getByRole('button', { name: 'Connect Forgejo' }).click()
+    const link = dialog.getByRole('link', { name: 'Make a token' })
+    await dialog.getByText('It needs: repository and issue: read and write.').waitFor()
+    t.equal(await link.count(), 0, 'no address, no link')
+    await dialog.getByLabel('Address').fill('javascript:alert(1)//')
+    t.equal(await link.count(), 0)
+    await dialog.getByLabel('Address').fill('https://code.example.org/')
+    t.equal(await link.getAttribute('href'), 'https://code.example.org/user/settings/applications')
+    t.same(await barriersOf(page), [])
+    await endJourney(t, tab)
   })
 
   await t.test('what an agent asks to connect is connected from its conversation, which goes on then', async t => {

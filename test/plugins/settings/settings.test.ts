@@ -249,7 +249,12 @@ t.test('every setting is read, written whole and listed with its values, and the
     ...DEFAULTS,
     ...{ stableSystemPrompt: true, terseOutput: true, terseHoldout: 0.25, iqSearch: true, iqSearchHoldout: 1 },
     ...{ workspaceMap: true, outputCleaners: '-logs, -git', outputHoldout: 0.5 },
-    ...{ changelogRepos: ['root', 'libs/tool'], autoTier: 'on' as const, autoTierEagerness: 'eager' as const },
+    ...{
+      draftLandedMessages: false,
+      changelogRepos: ['root', 'libs/tool'],
+      autoTier: 'on' as const,
+      autoTierEagerness: 'eager' as const,
+    },
     autoFastModels: ['endpoint/local:small'],
     admission: { ...DEFAULTS.admission, webchat: 'hold' as const },
   } satisfies Settings

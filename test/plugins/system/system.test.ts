@@ -152,8 +152,8 @@ t.test('a session presented is renewed: same id, new token', async t => {
 t.test('every invalid proof is refused with its reason', async t => {
   const daemon = await daemonWith(t, ['system'])
   const one = /unknown, used or expired/
-  t.match(await openSession(daemon, {}), { status: 400, body: { message: 'expected a proof' } })
-  t.match(await openSession(daemon, { device: 'x' }), { status: 400 })
+  t.match(await openSession(daemon, {}), { status: 401, body: { message: 'expected a proof' } })
+  t.match(await openSession(daemon, { device: 'x' }), { status: 401 })
   t.match(await openSession(daemon, { login: '' }), { status: 400, body: { errors: exactly({ path: 'login' }) } })
   t.match(await openSession(daemon, { login: 'x'.repeat(129) }), { status: 400 })
   for (const code of [{ login: 'x' }, { invite: 'x', name: 'Ada' }, { claim: 'x' }])

@@ -3,15 +3,17 @@ import { join } from 'node:path'
 import t from 'tap'
 import { parseExtension } from '../../../plugins/extensions/manifest/parse.js'
 import * as failedTurns from '../../../sdk/examples/failed-turns/server.js'
+import * as fontNames from '../../../sdk/examples/font-names/server.js'
 import * as glossary from '../../../sdk/examples/glossary/server.js'
 import * as openTasks from '../../../sdk/examples/open-tasks/server.js'
 import { until } from '../../support/browser/browser.js'
 import { exactly } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'
+import { font } from '../../support/documents/font.js'
 import { hostFor } from '../../../sdk/node/extension/testing.js'
 import { approvePending, daemonWithBackends, listedUntil } from '../../plugins/extensions/support.js'
 
-const EXAMPLES = ['failed-turns', 'glossary', 'open-tasks'] as const
+const EXAMPLES = ['failed-turns', 'font-names', 'glossary', 'open-tasks'] as const
 const MOST_LINES = 150
 const source = (name: string, file: string) => join('sdk/examples', name, file)
 /** Makes an example an extension of the workspace, as somebody does who begins from it. */
@@ -39,6 +41,19 @@ t.test('glossary gives agents a tool that says what a term means', async t => {
   t.match(await tested.tool('define', { term: 'turn' }), { text: 'Turn: the work that one message starts' })
   t.match(await tested.tool('define', { term: 'log' }), { text: 'not found; there is: turn log', error: true })
   t.match(await tested.tool('define', { term: 'zebra' }), { text: 'not found', error: true })
+})
+
+t.test('font-names reads what a font says of itself', async t => {
+  const tested = hostFor(t, manifestOf('font-names'))
+  await tested.activate(fontNames)
+  const bytes = font({ 1: 'Grötesk', 4: 'Grötesk Bold', 5: 'Version 1.2' })
+  t.match(await tested.document('fonts', 'bold.ttf', bytes), {
+    title: 'Grötesk Bold',
+    markdown: '- Family: Grötesk\n- Version: Version 1.2',
+  })
+  await t.rejects(tested.document('fonts', 'bold.ttf', Buffer.alloc(64)), { message: /it is no font/ })
+  await t.rejects(tested.document('fonts', 'bold.ttf', bytes.subarray(0, 50)))
+  await t.rejects(tested.document('pictures', 'a.png', bytes), { message: /does not derive pictures/ })
 })
 
 t.test('failed-turns asks a person about a failure', async t => {

@@ -22,6 +22,8 @@ export interface CallDeps {
   /** The intent that a restart found. */
   readonly intent?: CallIntent
   readonly request: TurnRequest
+  /** How many bytes of a result the model reads. */
+  readonly most: number
 }
 
 const MOST_AT_ONCE = 8
@@ -63,9 +65,9 @@ const readsFrom = (calls: readonly CallPart[], from: number, deps: CallDeps): re
   return calls.slice(from, end < 0 ? calls.length : end)
 }
 
-const read = async (call: CallPart, past: Replay, { io, keep }: CallDeps): Promise<void> => {
+const read = async (call: CallPart, past: Replay, { io, keep, most }: CallDeps): Promise<void> => {
   const before = past.call(call.frame)
-  const { ok, text } = before?.state === 'finished' ? before : await io.tool(call.name, call.input!, call.frame)
+  const { ok, text } = before?.state === 'finished' ? before : await io.tool(call.name, call.input!, call.frame, most)
   await keep({ kind: 'result', frame: call.frame, ok, text })
 }
 
@@ -97,7 +99,7 @@ async function* runOne(call: CallPart, past: Replay, deps: CallDeps): AsyncGener
       if (intent.stamps.some((stamp, at) => stamp !== stamps[at])) return yield* close(true, 'made before a restart')
     } else await intend({ frame, stamps })
   }
-  const { ok, text } = await io.tool(name, input, frame)
+  const { ok, text } = await io.tool(name, input, frame, deps.most)
   // The list of a subagent is not that of the turn.
   if (ok && name === 'Todo' && request.depth === 0)
     yield { kind: 'todos', items: todo.check(input).items.map(item => ({ ...item })) }

@@ -21,11 +21,15 @@ export const GO_ON =
   'You were interrupted while you worked on this. What is described above is done already: look at the files where you '
   + 'are not sure, and go on from there.'
 
-/** Requests the summary that replaces the conversation. */
+/** Requests the summary that replaces a part of the conversation. */
 export const SUMMARIZE =
-  'The conversation is about to be cut to save room. Write a summary for yourself, to go on from it alone: what was '
-  + 'asked, in the words that matter; what was decided and why; what was done, with the paths of the files; what was '
-  + 'found out; what is left to do. Use no tools. Answer with the summary alone.'
+  'The conversation up to here is about to be left out to save room. Write a summary of it for yourself, to go on from '
+  + 'it alone. The words of people, the plan, the todo list and the names of files are kept beside it: do not repeat '
+  + 'them. Say what was done and where, with paths and names; what was found out, with exact values and messages; what '
+  + 'was decided and why; what failed; what is left to do. Use no tools. Answer with the summary alone.'
+
+/** Added to it with what a person wants to be kept. */
+export const KEEP_ABOVE_ALL = 'Above all, keep: '
 
 export const LEFT_OUT = '[left out to save room; call the tool again if you need it]'
 export const NOT_RUN = 'this call was not run'

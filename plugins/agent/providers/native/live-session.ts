@@ -2,8 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { TurnIo, TurnRequest, UserMessage } from '../adapter.js'
 import type { Frame } from '../../turn/frames/frames.js'
 import type { CallIntent } from './calls.js'
-import { tokensOf } from './compaction.js'
-import { doneElsewhere, historyEntries, openingWords } from './opening.js'
+import { askedToCompact, doneElsewhere, historyEntries, openingWords } from './opening.js'
 import {
   NO_TOKENS,
   sumTokens,
@@ -92,7 +91,9 @@ export class LiveSession {
     const begun = known?.some(isOpening) && resume !== undefined
     if (!begun) {
       const before = known ? [] : historyEntries(this.#request)
-      const fresh = [...before, opening, ...(resume ? doneElsewhere(this.#request) : [])]
+      // A command is no task: it is not among the messages.
+      const words = askedToCompact(this.#request) === undefined ? [opening] : []
+      const fresh = [...before, ...words, ...(resume ? doneElsewhere(this.#request) : [])]
       if (known) await this.keep(...fresh)
       else await this.replace(fresh.map((entry, n) => ({ ...entry, n: n + 1 })))
     }
@@ -190,15 +191,6 @@ export class LiveSession {
     return this.#entries.at(-1)?.kind === 'answer'
   }
 
-  /** The estimated tokens of the session: the server's last count, plus later entries. */
-  get tokens(): number {
-    const at = this.#entries.findLastIndex(entry => entry.kind === 'answer' && spent(entry.usage) > 0)
-    const answer = this.#entries[at]
-    return answer?.kind === 'answer'
-      ? spent(answer.usage) + tokensOf(this.#entries.slice(at + 1))
-      : tokensOf(this.#entries)
-  }
-
   get #last(): number {
     return this.#entries.at(-1)?.n ?? 0
   }
@@ -216,5 +208,3 @@ const withFrame = (counted: Counted, frame: Frame): Counted => {
   }
   return { usage: sumTokens(counted.usage, usage), answers: counted.answers + numTurns }
 }
-
-const spent = ({ input, output, cacheRead, cacheWrite }: TokenCount): number => input + output + cacheRead + cacheWrite

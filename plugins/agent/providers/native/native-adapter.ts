@@ -21,6 +21,10 @@ export interface NativeProvider {
   target(request: TurnRequest): Promise<NativeTarget>
 }
 
+const COMMANDS: ProviderAdapter['commands'] = [
+  { name: 'compact', description: 'Replace earlier messages by a summary, to save room', hint: 'what to keep' },
+]
+
 /** Runs turns of a model server with the sandbox's own tools. */
 export const nativeAdapter = (provider: NativeProvider, deps: NativeDeps): ProviderAdapter => {
   const { id, label, models, local = false, fast = false } = provider
@@ -28,7 +32,7 @@ export const nativeAdapter = (provider: NativeProvider, deps: NativeDeps): Provi
     words: true,
     permissions: 'modes',
     questions: true,
-    commands: false,
+    commands: true,
     terminals: true,
     state: true,
     offline: local,
@@ -40,7 +44,7 @@ export const nativeAdapter = (provider: NativeProvider, deps: NativeDeps): Provi
     harnesses: ['native'],
     ownHarness: 'native',
     models,
-    commands: [],
+    commands: COMMANDS,
     abilities: () => abilities,
     run: (request, io) => run(provider, deps, request, io),
   }

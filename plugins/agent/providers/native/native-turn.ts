@@ -3,13 +3,22 @@ import type { FastModeFrame, Frame, ProviderId } from '../../turn/frames/frames.
 import type { ModelAnswer } from './answer.js'
 import { ASK_AGAIN, askModel, type AskAgain } from './ask.js'
 import { runCalls, offeredName } from './calls.js'
-import { COMPACT_AT, inBrief, splitFor, summaryOf, tokensOf, withoutOldResults, type Split } from './compaction.js'
+import {
+  CHARACTERS_A_TOKEN,
+  COMPACT_AT,
+  compacted,
+  measured,
+  tokensOf,
+  type Measured,
+  type Summarized,
+} from './compaction.js'
 import { ServerFault } from './faults.js'
-import { INSTRUCTIONS, SUMMARIZE } from './instructions.js'
+import { INSTRUCTIONS, KEEP_ABOVE_ALL, SUMMARIZE } from './instructions.js'
 import { LiveSession } from './live-session.js'
 import type { ModelCall, ModelPrompt } from './model.js'
 import type { ModelShield, ShieldedProvider } from './model-shield.js'
 import { HeardLimits } from './heard-limits.js'
+import { askedToCompact } from './opening.js'
 import { modelFetch, type AnswerLimits } from './model-fetch.js'
 import { failTurn, NativeOver } from './over.js'
 import { promptOf } from './prompt.js'
@@ -56,9 +65,17 @@ export interface NativeDeps {
 const MOST_ROUNDS = 500
 /** The assumed context window of a server that reports none. */
 const UNKNOWN_WINDOW = 1_000_000
-/** Why a session is compacted: automatically, or because the server refused its length. */
-type CompactTrigger = 'auto' | 'too-long'
-const NO_SUMMARY = 'Earlier messages were left out: they did not fit.'
+/** Why a session is compacted: automatically, because the server refused its length, or a person asked for it. */
+type CompactTrigger = 'auto' | 'too-long' | 'manual'
+/** The least that messages may take, in tokens, whatever the window. */
+const LEAST_ROOM = 600
+/** How often a request that the server refuses as too long is made shorter. */
+const MOST_SHORTER = 3
+/** The part of what a window holds that one result may take. */
+const RESULT = 0.2
+/** The part of a request that a server takes which refused it and does not say how much it takes. */
+const ASSUMED = 0.7
+const TOLD_WINDOW = /\b(?:maximum|max|limit|at most)\b[^\n]{0,60}?\b(\d{4,8})\b/i
 
 /** One turn of a model: sends requests, runs the tools that it calls and returns their results, until it calls none. */
 export class NativeTurn {
@@ -79,6 +96,12 @@ export class NativeTurn {
   readonly #shield: ModelShield | undefined
   readonly #limits: HeardLimits
   #fastMode: FastModeFrame['state'] | undefined
+  /** From so many tokens on the session is compacted. */
+  #most = UNKNOWN_WINDOW * COMPACT_AT
+  /** How many tokens the server counts where one is estimated. */
+  #factor = 1
+  /** The estimated tokens of instructions and tools. */
+  #overhead = 0
 
   constructor(provider: ProviderId, target: NativeTarget, deps: NativeDeps, request: TurnRequest, io: TurnIo) {
     this.#provider = provider
@@ -120,6 +143,11 @@ export class NativeTurn {
     const facts = this.#request.instructions === undefined ? this.#request.facts : undefined
     this.#instructions = facts === undefined ? instructions : `${instructions}\n\n${facts}`
     this.#wire = this.#shield ? { ...wire, model: this.#shield.over(wire.model) } : wire
+    const { window = UNKNOWN_WINDOW, options } = wire
+    this.#most = Math.min(window * COMPACT_AT, window - (options.maxOutputTokens ?? 0))
+    this.#overhead = (this.#instructions.length + JSON.stringify(this.#tools).length) / CHARACTERS_A_TOKEN
+    const keep = askedToCompact(this.#request)
+    if (keep !== undefined) return yield* this.#compactFor(keep)
     for (;;) {
       const calls = this.#session.openCalls
       if (calls.length > 0) {
@@ -129,7 +157,7 @@ export class NativeTurn {
       if (await this.#io.gap()) throw new NativeOver('moved')
       this.#goOn()
       if (!(await this.#session.hear()) && this.#session.answered) return
-      yield* this.#round(wire)
+      yield* this.#round()
     }
   }
 
@@ -203,6 +231,7 @@ export class NativeTurn {
       offered: this.#offered,
       keep: entry => session.keep(entry),
       intend: intended => session.intend(intended),
+      most: Math.floor(this.#room * CHARACTERS_A_TOKEN * RESULT),
       ...(intent && { intent }),
     })
     session.intent = undefined
@@ -211,12 +240,12 @@ export class NativeTurn {
   }
 
   /** Asks the model once, and stores its answer. */
-  async *#round(wire: ModelWire): AsyncGenerator<Frame, void> {
+  async *#round(): AsyncGenerator<Frame, void> {
     const session = this.#session
     const most = this.#deps.mostRounds ?? MOST_ROUNDS
     if (session.round >= most)
       failTurn(`the model was asked ${most} times in this turn, which is the limit; send a message to continue`)
-    if (session.tokens >= this.#window * COMPACT_AT) yield* this.#compact('auto', this.#window)
+    if (this.#measured().tokens >= this.#most) yield* this.#compact('auto')
     const answer = yield* this.#answer()
     session.round++
     session.answers++
@@ -234,7 +263,7 @@ export class NativeTurn {
     })
     this.#spoken = spokenIn([])
     await session.save()
-    if (wire.window !== undefined) yield { kind: 'context_usage', tokens: session.tokens, contextWindow: wire.window }
+    yield* this.#meter()
     yield* this.#remark(answer)
   }
 
@@ -263,7 +292,7 @@ export class NativeTurn {
 
   /** Asks the model; if the server refuses pictures or the length, asks once more without them, or compacted. */
   async *#answer(): AsyncGenerator<Frame, ModelAnswer> {
-    for (let shortened = false; ;) {
+    for (let shorter = 0; ;) {
       await this.#admit()
       const prompt = await this.#prompt(this.#session.entries)
       try {
@@ -271,9 +300,9 @@ export class NativeTurn {
       } catch (error) {
         if (!(error instanceof ServerFault)) throw error
         const { code, status = 0 } = error.details
-        if (code === 'context-full' && !shortened) {
-          shortened = yield* this.#compact('too-long', Math.min(this.#window, this.#session.tokens))
-          if (shortened) continue
+        if (code === 'context-full' && shorter++ < MOST_SHORTER) {
+          this.#learn(error.message)
+          if (yield* this.#compact('too-long')) continue
         }
         const shown = this.#session.entries.some(entry => entry.kind === 'words' && entry.pictures)
         if (!shown || this.#session.blind || status < 400 || !/image|picture|vision|multimodal/i.test(error.message))
@@ -328,32 +357,71 @@ export class NativeTurn {
     await this.#session.keep({ kind: 'answer', run, by: this.#by, usage: NO_TOKENS, parts: said, cut: true })
   }
 
-  get #window(): number {
-    return this.#wire?.window ?? UNKNOWN_WINDOW
+  /** The tokens that messages may take, as they are estimated. */
+  get #room(): number {
+    return Math.max(LEAST_ROOM, this.#most / this.#factor - this.#overhead)
+  }
+
+  #measured(): Measured {
+    const now = measured(this.#session.entries, this.#overhead, this.#factor)
+    this.#factor = now.factor
+    return now
+  }
+
+  /** How full the context is, where its size is known. */
+  *#meter(): Generator<Frame> {
+    const window = this.#wire?.window
+    if (window !== undefined) yield { kind: 'context_usage', tokens: this.#measured().tokens, contextWindow: window }
+  }
+
+  /** Learns from a refusal how much the server takes. */
+  #learn(message: string): void {
+    const { tokens } = this.#measured()
+    const told = Number(TOLD_WINDOW.exec(message)?.[1] ?? NaN)
+    if (told > 0 && told < tokens * 2) {
+      this.#most = Math.min(this.#most, told * COMPACT_AT)
+      // It counts more tokens than estimated: what it refused has more than it takes.
+      if (tokens < told) this.#factor *= told / tokens
+    } else this.#most = Math.min(this.#most, tokens * ASSUMED)
+  }
+
+  /** Compacts the session because a person asked for it. */
+  async *#compactFor(keep: string): AsyncGenerator<Frame, void> {
+    const shorter = yield* this.#compact('manual', keep)
+    const said = shorter
+      ? 'The conversation was made shorter. What was asked and decided is kept word for word.'
+      : 'There is nothing to leave out: the conversation is short.'
+    yield* this.#spoken.say(said)
+    yield* this.#spoken.end()
   }
 
   /** Compacts the session; returns whether it became shorter. */
-  async *#compact(trigger: CompactTrigger, window: number): AsyncGenerator<Frame, boolean> {
+  async *#compact(trigger: CompactTrigger, keep = ''): AsyncGenerator<Frame, boolean> {
     const session = this.#session
-    const before = session.tokens
+    const before = this.#measured().tokens
     const estimate = tokensOf(session.entries)
-    // Servers count tokens differently: estimates are scaled by the server's last count.
-    const room = (window * estimate) / Math.max(1, before)
-    const dropped = withoutOldResults(session.entries, room)
-    const split = dropped ? undefined : splitFor(session.entries, room)
-    const shorter = dropped ?? (split && [summaryOf(split, yield* this.#summary(split, trigger)), ...split.tail])
-    if (!shorter || tokensOf(shorter) > estimate * 0.9) return false
+    const shorter = yield* compacted(session.entries, {
+      room: this.#room,
+      asked: trigger === 'manual',
+      summarize: piece => this.#summary(piece, keep),
+    })
+    if (!shorter || tokensOf(shorter.entries) > estimate * (trigger === 'manual' ? 1 : 0.9)) return false
     // Earlier counts do not apply to the compacted session.
-    await session.replace(shorter.map(entry => (entry.kind === 'answer' ? { ...entry, usage: NO_TOKENS } : entry)))
+    await session.replace(
+      shorter.entries.map(entry => (entry.kind === 'answer' ? { ...entry, usage: NO_TOKENS } : entry)),
+    )
     await session.save()
-    yield { kind: 'compact', trigger, preTokens: before, postTokens: session.tokens }
+    const { detail } = shorter
+    yield { kind: 'compact', trigger, preTokens: before, postTokens: this.#measured().tokens, detail }
+    yield* this.#meter()
     return true
   }
 
-  async *#summary({ head }: Split, trigger: CompactTrigger): AsyncGenerator<Frame, string> {
+  async *#summary(piece: readonly SessionEntry[], keep: string): AsyncGenerator<Frame, Summarized> {
     await this.#admit()
-    const prompt = await this.#prompt(trigger === 'too-long' ? inBrief(head) : head)
-    const asking = this.#ask([...prompt, { role: 'user', content: [{ type: 'text', text: SUMMARIZE }] }], spokenIn([]))
+    const prompt = await this.#prompt(piece)
+    const text = keep === '' ? SUMMARIZE : `${SUMMARIZE}\n${KEEP_ABOVE_ALL}${keep}`
+    const asking = this.#ask([...prompt, { role: 'user', content: [{ type: 'text', text }] }], spokenIn([]))
     try {
       for (;;) {
         const { value, done } = await asking.next()
@@ -365,11 +433,11 @@ export class NativeTurn {
         this.#session.answers++
         yield* this.#usage()
         await this.#session.save()
-        const text = value.parts.flatMap(part => (part.kind === 'text' ? [part.text] : [])).join('\n')
-        return text.trim() || NO_SUMMARY
+        const told = value.parts.flatMap(part => (part.kind === 'text' ? [part.text] : [])).join('\n')
+        return told.trim() ? { text: told } : { failed: 'the model wrote none', long: false }
       }
     } catch (error) {
-      if (error instanceof ServerFault) return NO_SUMMARY
+      if (error instanceof ServerFault) return { failed: error.message, long: error.details.code === 'context-full' }
       throw error
     }
   }

@@ -14,12 +14,27 @@ export const openingWords = (request: TurnRequest): NewEntry => {
     .map(({ path, absolute, mime }) => ({ path, absolute, mime }))
   const files = attachments.map(({ path, mime, bytes }) => `Attached: ${path} (${mime}, ${bytes} bytes)`).join('\n')
   const text = [prompt, files, permissionMode === 'plan' ? PLANNING : ''].filter(part => part.trim()).join('\n\n')
-  return { kind: 'words', run, text, ...(pictures.length > 0 && { pictures }) }
+  // Where notes stand before the words, the words alone are what a person said.
+  const bare = request.words.trim() !== '' && prompt.endsWith(request.words) && prompt !== request.words
+  const said = bare ? [request.words, files].filter(part => part.trim()).join('\n\n') : text
+  return {
+    ...{ kind: 'words', run, text },
+    ...(said !== text && { said }),
+    ...(pictures.length > 0 && { pictures }),
+  }
+}
+
+const COMPACT = /^\s*\/compact(?:\s+([\s\S]*))?$/
+
+/** What a person who asked to make the conversation shorter wants kept above all; undefined: nobody asked. */
+export const askedToCompact = ({ words, round }: Pick<TurnRequest, 'words' | 'round'>): string | undefined => {
+  const asked = round === undefined ? COMPACT.exec(words) : undefined
+  return asked ? (asked[1]?.trim() ?? '') : undefined
 }
 
 /** The entries of a conversation without a session, made from its record. */
-export const historyEntries = ({ history = [], run }: TurnRequest): readonly NewEntry[] =>
-  history.flatMap(row => rowEntries(row, run))
+export const historyEntries = ({ history = [] }: Pick<TurnRequest, 'history'>): readonly NewEntry[] =>
+  history.flatMap(row => rowEntries(row, row.run ?? 'before'))
 
 /** The entries of what this turn did with other adapters before. */
 export const doneElsewhere = ({ since = [], run, words }: TurnRequest): readonly NewEntry[] => {
@@ -27,7 +42,9 @@ export const doneElsewhere = ({ since = [], run, words }: TurnRequest): readonly
   for (const frame of since) record.add(frame)
   const done = record.rows.slice(1).filter(({ role }) => role !== 'notice')
   const entries = done.flatMap(row => rowEntries(row, run))
-  return done.some(({ role }) => role === 'assistant') ? [...entries, { kind: 'words', run, text: GO_ON }] : entries
+  return done.some(({ role }) => role === 'assistant')
+    ? [...entries, { kind: 'words', run, text: GO_ON, by: 'sandbox' }]
+    : entries
 }
 
 const rowEntries = ({ role, text, tools, messageId }: Omit<Row, 'run'>, run: string): readonly NewEntry[] => {
@@ -35,6 +52,6 @@ const rowEntries = ({ role, text, tools, messageId }: Omit<Row, 'run'>, run: str
   const done = tools?.map(({ name, target, status }) => `[${name}${target ? ` ${target}` : ''}: ${status}]`) ?? []
   const said = [text, ...done].filter(part => part.trim()).join('\n')
   if (!said) return []
-  if (role === 'notice') return [{ kind: 'words', run, text: `[the sandbox noted: ${said}]` }]
+  if (role === 'notice') return [{ kind: 'words', run, text: `[the sandbox noted: ${said}]`, by: 'sandbox' }]
   return [{ kind: 'answer', run, parts: [{ kind: 'text', text: said }], usage: NO_TOKENS, by: '' }]
 }

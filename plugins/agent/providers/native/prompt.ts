@@ -28,8 +28,8 @@ export const promptOf = async (entries: readonly SessionEntry[], options: Prompt
   const messages: Message[] = [{ role: 'system', content: options.instructions }]
   for (let at = 0; at < entries.length; at++) {
     const entry = entries[at]!
-    if (entry.kind === 'summary') messages.push(userMessage([{ type: 'text', text: entry.text }]))
-    else if (entry.kind === 'words') messages.push(userMessage(await wordsContent(entry, options)))
+    if (entry.kind === 'summary' || entry.kind === 'words')
+      messages.push(userMessage(await wordsContent(entry, options)))
     else if (entry.kind === 'answer') messages.push(...answered(entry, resultsAfter(entries, at), options.by))
   }
   // Servers refuse an answer without a message before it.

@@ -23,8 +23,12 @@ export interface WordsEntry {
   readonly n: number
   readonly run: string
   readonly text: string
+  /** What the person said, without the notes before it; left out: all of it. */
+  readonly said?: string
   readonly messageId?: string
   readonly pictures?: readonly SentPicture[]
+  /** The sandbox's own words, which are no task. */
+  readonly by?: 'sandbox'
 }
 
 /** Metadata that a package needs back with a part of an answer, such as a signature. */
@@ -74,11 +78,41 @@ export interface ResultEntry {
   readonly text: string
 }
 
+/** Words of a person, or of whoever gave the task. */
+export interface KeptWords {
+  readonly run: string
+  readonly text: string
+  readonly pictures?: readonly SentPicture[]
+}
+
+/** An item of the todo list. */
+export interface KeptItem {
+  readonly content: string
+  readonly status: string
+}
+
+/** What of a conversation is kept word for word, however often it is made shorter. */
+export interface KeptFacts {
+  /** Oldest first. */
+  readonly words: readonly KeptWords[]
+  /** What people decided: answers to questions and refusals, oldest first. */
+  readonly decisions: readonly string[]
+  /** The newest plan, and what was said to it. */
+  readonly plan?: { readonly text: string; readonly said: string }
+  readonly todos?: readonly KeptItem[]
+  /** The files that were read or changed, the newest last. */
+  readonly files: readonly string[]
+}
+
 /** A summary that replaces everything before it. */
 export interface SummaryEntry {
   readonly kind: 'summary'
   readonly n: number
   readonly text: string
+  /** What of these entries stays word for word; `text` contains it. */
+  readonly kept?: KeptFacts
+  /** Pictures of the present request. */
+  readonly pictures?: readonly SentPicture[]
 }
 
 /** One entry of a session: the message list of a conversation with a model. */
@@ -137,6 +171,10 @@ export const memorySessions = (): NativeSessions => {
 }
 
 export const NO_TOKENS: TokenCount = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
+
+/** All tokens of a request and its answer. */
+export const tokensSpent = ({ input, output, cacheRead, cacheWrite }: TokenCount): number =>
+  input + output + cacheRead + cacheWrite
 
 export const sumTokens = (one: TokenCount, other: TokenCount): TokenCount => ({
   input: one.input + other.input,

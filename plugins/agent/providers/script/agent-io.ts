@@ -112,6 +112,7 @@ export const agentIo = ({ id: sessionId, cwd, client, signal, round, plan }: Age
     reach: never,
     references: { command: never, text: never },
     ...NO_TOOL_PARTS,
+    call: '',
     person: { attends: false, ask: never, approved: () => {} },
     subagents: { delegate: never, join: never },
   }

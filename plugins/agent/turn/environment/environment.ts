@@ -38,7 +38,7 @@ export interface PreparedTurn {
   readonly lineHashes?: boolean
   /** For the end of its instructions; left out: nothing. */
   readonly facts?: string
-  /** The folder with the whole outputs of its conversation's commands; left out: none is shortened. */
+  /** The folder with the whole texts of results that its model read in part; left out: none is kept. */
   readonly outputs?: string
 }
 

@@ -27,7 +27,6 @@ import type { References } from '../../secrets/references.js'
 import type { AdapterRun } from '../adapter-run.js'
 import { firstLineOf } from '../../first-line.js'
 import { disksFor } from './additions.js'
-import { approvalTools } from './approvals.js'
 import { ConnectOffers } from './connecting.js'
 import {
   apartNotice,
@@ -39,7 +38,7 @@ import {
   unfilteredNotice,
   worktreeFrame,
 } from './copy-words.js'
-import { needTools } from './needs.js'
+import { askedTools } from './paying.js'
 import { readSkill, skillsOf } from '../../personas/skills.js'
 import { briefTurn } from '../../briefing/brief-turn.js'
 import { turnNotes } from '../../briefing/turn-notes.js'
@@ -149,8 +148,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const around = aroundOf(copyWall)
     const briefing = await briefTurn(this.#deps, turn, { root, folders, hidden: hiddenBy(wall), persona, around })
     const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
-    const notes = await turnNotes(this.#deps.host, turn, {
-      ...{ skills, persona, around, facts },
+    const notes = await turnNotes(this.#deps, turn, {
+      ...{ skills, persona, around, facts, folders, allowedTools, session: conversation.session },
       more: { before: added.notes ?? [], after: briefing.notes },
     })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
@@ -377,7 +376,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun) {
-    const { remembered, subagentDeps, underWay, commands } = this.#deps
+    const { remembered, subagentDeps, underWay, commands, outputs } = this.#deps
     // Every `PreparedTurn` of this environment was made by `prepare`.
     const tree = prepared as Tree
     const { wall, reach, expose, variables } = tree
@@ -398,7 +397,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,
       safety: this.#safety,
-      expose,
+      ...{ expose, keep: text => outputs.keep(conversationId, text) },
       titled: text => this.#titled(conversationId, text),
       connected: this.#deps.connected(turn, prepared.persona),
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },
@@ -414,8 +413,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         this.#references(turn, this.#networks.get(turn), prepared.persona),
         {
           skill: readSkill(this.#deps.host, prepared, wall.workspace),
-          needs: needTools(this.#deps.host, turn),
-          approvals: approvalTools(this.#deps.host, turn),
+          ...askedTools(this.#deps.host, turn, prepared.persona),
           connecting: this.#offers.of(turn),
           files: searchTools(this.#deps.host, prepared),
           browser: browserTools(this.#deps.host, turn, {

@@ -239,6 +239,8 @@ export interface CompactFrame {
   trigger: string
   preTokens?: Count
   postTokens?: Count
+  /** What was lost, in a sentence. */
+  detail?: string
 }
 /** A status or result of a service that a person allowed. */
 export interface ServiceFrame {

@@ -12,7 +12,7 @@ export interface QueryState<T> {
 interface Entry {
   readonly state: Signal<QueryState<unknown>>
   readonly domains: ReadonlySet<string>
-  readonly read: () => Promise<unknown>
+  read: () => Promise<unknown>
   watchers: number
   reading: boolean
   again: boolean
@@ -67,6 +67,7 @@ export const watchQuery = <T>(
   }
   entries.delete(key)
   entries.set(key, entry)
+  entry.read = reader
   entry.watchers += 1
   void read(entry)
   return {

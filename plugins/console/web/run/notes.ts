@@ -110,7 +110,7 @@ export const FRAME_NOTES: FrameNotes = {
     const which = [attempt, maxAttempts].filter(Boolean).join(' of ')
     run.line('warning', `The provider is asked again: attempt ${which}${message ? `, because ${message}` : ''}.`)
   },
-  compact: (_, run) => run.line('info', 'The context was made shorter.'),
+  compact: ({ detail }, run) => run.line('info', `The context was made shorter${detail ? `: ${detail}` : ''}.`),
   service_event: ({ requestId, event }, run) =>
     run.cardEvent(requestId, event.event === 'status' ? event.text : JSON.stringify(event.data)),
   service_receipt: ({ requestId, outcome, credits, simulated }, run) =>

@@ -1,6 +1,6 @@
 import type { SearchedFile } from '../found.js'
 import type { SearchScope } from '../search-scope.js'
-import type { FoundChunk, IndexedRow, SymbolQuestion, UsesQuestion, WordsQuestion } from './lookup.js'
+import type { FoundChunks, IndexedRow, SymbolQuestion, UsesQuestion, WordsQuestion } from './lookup.js'
 
 /** The queries of the index, and their answers. */
 export interface IndexQuestions {
@@ -8,8 +8,12 @@ export interface IndexQuestions {
   changed: { readonly input: { readonly paths: readonly string[] }; readonly output: void }
   symbols: { readonly input: SymbolQuestion; readonly output: SearchedFile[] }
   uses: { readonly input: UsesQuestion; readonly output: SearchedFile[] }
-  chunks: { readonly input: WordsQuestion; readonly output: FoundChunk[] }
+  chunks: { readonly input: WordsQuestion; readonly output: FoundChunks }
   rows: { readonly input: { readonly scope: SearchScope }; readonly output: IndexedRow[] }
+  ending: {
+    readonly input: { readonly scope: SearchScope; readonly endings: readonly string[] }
+    readonly output: string[]
+  }
   defined: { readonly input: { readonly paths: readonly string[] }; readonly output: string[] }
 }
 

@@ -4,6 +4,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { inTransaction } from '../../../../sdk/node/files/transaction.js'
 import type { FileClass } from '../search-scope.js'
 import type { ParsedSource } from './parsed-source.js'
+import { WORD_FIELDS } from './space.js'
 
 /** A part of a file that is found as a whole. */
 export interface TextChunk {
@@ -27,7 +28,7 @@ export interface IndexedFile {
   readonly chunks: readonly TextChunk[]
 }
 
-const VERSION = 5
+const VERSION = 6
 /** An index does not grow beyond this; what does not fit is reported as not read. */
 const MOST_BYTES = 2 * 1024 ** 3
 
@@ -56,18 +57,18 @@ const SCHEMA = `
     path, head, notes, body, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2'
   );
   CREATE VIRTUAL TABLE spots USING fts5vocab(words, instance);
+  CREATE TABLE word_directions (word TEXT PRIMARY KEY, rarity REAL NOT NULL, vector BLOB NOT NULL) WITHOUT ROWID;
+  CREATE TABLE file_directions (file INTEGER PRIMARY KEY, vector BLOB NOT NULL);
   CREATE VIRTUAL TABLE trigrams USING fts5(name, content='', tokenize='trigram');
   PRAGMA user_version = ${VERSION};
 `
 
 /** Kept by the connection: it stems the words of queries as the index does those of files. */
 const STEMMER = `
+  CREATE VIRTUAL TABLE temp.spread USING fts5vocab('main', 'words', 'row');
   CREATE VIRTUAL TABLE temp.stemmed USING fts5(word, tokenize='porter unicode61 remove_diacritics 2');
   CREATE VIRTUAL TABLE temp.stems USING fts5vocab('temp', 'stemmed', 'row');
 `
-
-/** The fields of a file that have words. */
-export const WORD_FIELDS = ['path', 'head', 'notes', 'body'] as const
 
 /** How many files the index has, and the number of words in each field of all of them. */
 export interface IndexSize {
@@ -85,6 +86,12 @@ export class IndexStore {
   #size: { files: number; words: number[] } | undefined
   #statements = new Map<string, StatementSync>()
   #names = new Map<string, number>()
+  /** Called with each file that was added or replaced, in the same step. */
+  onPut: ((file: number, path: string, chunks: readonly TextChunk[]) => void) | undefined
+  /** Called with each file that was deleted. */
+  onDelete: ((file: number) => void) | undefined
+  /** Called when all is dropped. */
+  onRebuild: (() => void) | undefined
 
   constructor(path: string) {
     this.#path = path
@@ -125,6 +132,7 @@ export class IndexStore {
   rebuild(): void {
     this.#remove()
     this.#open()
+    this.onRebuild?.()
   }
 
   /** Whether the file is still the one that was opened. */
@@ -197,6 +205,16 @@ export class IndexStore {
     return this.get<{ term: string }>('SELECT term FROM temp.stems LIMIT 1')?.term
   }
 
+  /** How many parts of files it has. */
+  partCount(): number {
+    return this.get<{ parts: number }>('SELECT count(*) AS parts FROM chunks')!.parts
+  }
+
+  /** How many parts have a stem. */
+  partsWith(stem: string): number {
+    return this.get<{ doc: number }>('SELECT doc FROM temp.spread WHERE term = ?', stem)?.doc ?? 0
+  }
+
   /** Every file, with the metadata that shows whether it changed. */
   files(): Map<string, { size: number; mtime: number }> {
     const rows = this.all<{ path: string; size: number; mtime: number }>('SELECT path, size, mtime FROM files')
@@ -211,9 +229,10 @@ export class IndexStore {
       WORD_FIELDS.map(field => file[`${field}_words`]!),
     )
     this.#run('DELETE FROM words WHERE rowid IN (SELECT id FROM chunks WHERE file = ?)', file.id)
-    for (const table of ['chunks', 'symbols', 'uses', 'imports'])
+    for (const table of ['chunks', 'symbols', 'uses', 'imports', 'file_directions'])
       this.#run(`DELETE FROM ${table} WHERE file = ?`, file.id)
     this.#run('DELETE FROM files WHERE id = ?', file.id)
+    this.onDelete?.(file.id)
   }
 
   /** Adds or replaces a file. */
@@ -260,6 +279,52 @@ export class IndexStore {
         body,
       )
     }
+    this.onPut?.(id, pathText, chunks)
+  }
+
+  /** The direction of a word, if one was learned. */
+  wordDirection(word: string): { rarity: number; vector: Float32Array } | undefined {
+    const row = this.get<{ rarity: number; vector: Uint8Array }>(
+      'SELECT rarity, vector FROM word_directions WHERE word = ?',
+      word,
+    )
+    return row && { rarity: row.rarity, vector: new Float32Array(row.vector.slice().buffer) }
+  }
+
+  /** The directions of files. */
+  directions(): [number, Int8Array][] {
+    const rows = this.all<{ file: number; vector: Uint8Array }>('SELECT file, vector FROM file_directions')
+    return rows.map(({ file, vector }) => [file, new Int8Array(vector)])
+  }
+
+  /** Forgets what was learned. */
+  dropDirections(): void {
+    this.transaction(() => {
+      for (const table of ['word_directions', 'file_directions']) this.#run(`DELETE FROM ${table}`)
+    })
+  }
+
+  putWordDirections(words: readonly { word: string; rarity: number; vector: Float32Array }[]): void {
+    this.transaction(() => {
+      for (const { word, rarity, vector } of words)
+        this.#run(
+          'INSERT OR REPLACE INTO word_directions (word, rarity, vector) VALUES (?, ?, ?)',
+          word,
+          rarity,
+          new Uint8Array(vector.buffer, vector.byteOffset, vector.byteLength),
+        )
+    })
+  }
+
+  putDirection(file: number, vector: Int8Array): void {
+    this.#run('INSERT OR REPLACE INTO file_directions (file, vector) VALUES (?, ?)', file, new Uint8Array(vector))
+  }
+
+  /** Sets the directions of files in one step; answers those of files that are still there. */
+  putDirections(all: readonly (readonly [number, Int8Array])[]): (readonly [number, Int8Array])[] {
+    const there = all.filter(([file]) => this.get('SELECT 1 AS there FROM files WHERE id = ?', file))
+    this.transaction(() => there.forEach(([file, vector]) => this.putDirection(file, vector)))
+    return there
   }
 
   #name(name: string): number {

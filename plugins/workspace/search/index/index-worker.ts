@@ -5,7 +5,8 @@ import { TURN_NICENESS } from '../../../../sdk/node/programs/priority.js'
 import { Indexer } from './indexer.js'
 import { IndexStore } from './index-store.js'
 import type { IndexAnswer, IndexQuestions, IndexRequest, IndexWorkerData } from './index-questions.js'
-import { definedIn, findChunks, findSymbols, findUses, rowsBelow } from './lookup.js'
+import { Meaning } from './meaning.js'
+import { definedIn, findChunks, findSymbols, findUses, pathsEnding, rowsBelow } from './lookup.js'
 
 const { root, path, passOver } = workerData as IndexWorkerData
 
@@ -18,14 +19,20 @@ try {
 
 const store = new IndexStore(path)
 const indexer = new Indexer(root, store, passOver)
+const meaning = new Meaning(store, path)
+store.onPut = (file, name, chunks) => meaning.placed(file, name, chunks)
+store.onDelete = file => meaning.gone(file)
+store.onRebuild = () => meaning.reset()
+indexer.onCurrent = () => meaning.learn()
 
 const answers: { [Q in keyof IndexQuestions]: (input: IndexQuestions[Q]['input']) => IndexQuestions[Q]['output'] } = {
   compare: () => indexer.compare(),
   changed: ({ paths }) => indexer.changed(paths),
   symbols: question => findSymbols(store, question),
   uses: question => findUses(store, question),
-  chunks: question => findChunks(store, question),
+  chunks: question => findChunks(store, meaning, question),
   rows: ({ scope }) => rowsBelow(store, scope),
+  ending: ({ scope, endings }) => pathsEnding(store, scope, endings),
   defined: ({ paths }) => definedIn(store, paths),
 }
 

@@ -55,6 +55,8 @@ export class Indexer {
   readonly #passOver: ReadonlySet<string>
   /** Called with each file before a grammar reads it. */
   onReading: ((path: string) => void) | undefined
+  /** Called when everything is read. */
+  onCurrent: (() => void) | undefined
 
   constructor(root: string, store: IndexStore, passOver: readonly string[]) {
     this.#root = root
@@ -129,6 +131,7 @@ export class Indexer {
       }
       this.#built = true
       this.#agreedAt = Date.now()
+      this.onCurrent?.()
     } catch (error) {
       // A damaged index is dropped; after other failures the next change tries again.
       if (/malformed|not a database|corrupt|disk I\/O/i.test(String(error))) {

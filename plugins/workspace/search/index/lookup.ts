@@ -200,13 +200,77 @@ export interface FoundChunk {
   readonly lines: number
   /** How well the whole file fits. */
   readonly score: number
+  /** How well its words alone fit; 0: it has none of them. */
+  readonly worded: number
+  /** How near the file is to the question in what it is about, from 0 to 1; left out where it was not compared. */
+  readonly meaning?: number
 }
 
-/** Finds files by their words, the best first, and of each its parts. */
-export const findChunks = (store: IndexStore, { words, scope }: WordsQuestion): FoundChunk[] =>
-  wordScores(store, words, path => admits(scope, path))
-    .slice(0, MOST_FILES)
-    .flatMap(({ path, score, parts }) => parts.map(({ line, lines }) => ({ path, line, lines, score })))
+/** The parts of files that speak of some words. */
+export interface FoundChunks {
+  readonly chunks: FoundChunk[]
+  /** What files are about was learned, and counts. */
+  readonly byMeaning: boolean
+}
+
+/** What files are about, as the search by words asks for it. */
+export interface FileMeanings {
+  like(stem: string): ReadonlySet<string>
+  nearness(stems: readonly string[]): ReadonlyMap<number, number> | undefined
+}
+
+/** The best files by words are ranked anew by how much of the question they have, and by what they are about. */
+const RERANKED = 400
+const COVERAGE = 0.5
+const MEANING = 0.8
+/** Files without any of the words that are found by what they are about. */
+const MOST_NEAR = 50
+const LEAST_NEAR = 0.35
+
+/** Finds files by their words and by what they are about, the best first, and of each its parts. */
+export const findChunks = (store: IndexStore, meanings: FileMeanings, { words, scope }: WordsQuestion): FoundChunks => {
+  const stems = [...new Set(words.flatMap(each => store.stem(each) ?? []))]
+  const asked = stems.map(stem => ({ stem, like: [...meanings.like(stem)] }))
+  const worded = wordScores(store, asked, path => admits(scope, path)).slice(0, MOST_FILES)
+  const most = worded[0]?.score ?? 1
+  const nearness = meanings.nearness(stems)
+  const files = worded.map(({ id, path, score, coverage, parts }, at) => {
+    const near = nearness && at < RERANKED ? Math.max(0, nearness.get(id) ?? 0) : undefined
+    const share = score / most + (at < RERANKED ? COVERAGE * coverage : 0) + MEANING * (near ?? 0)
+    return { path, score: share, worded: score, parts, ...(near !== undefined && { meaning: near }) }
+  })
+  const near = nearness ? nearFiles(store, nearness, new Set(worded.map(({ id }) => id)), scope) : []
+  return {
+    byMeaning: nearness !== undefined,
+    chunks: [...files, ...near]
+      .sort((one, other) => other.score - one.score)
+      .flatMap(({ parts, ...file }) => parts.map(({ line, lines }) => ({ ...file, line, lines }))),
+  }
+}
+
+/** Files that are about the same, without any of the words. */
+const nearFiles = (
+  store: IndexStore,
+  nearness: ReadonlyMap<number, number>,
+  known: ReadonlySet<number>,
+  scope: SearchScope,
+) =>
+  [...nearness]
+    .filter(([id, near]) => near >= LEAST_NEAR && !known.has(id))
+    .sort(([one, near], [other, otherNear]) => otherNear - near || one - other)
+    .flatMap(([id, near]) => {
+      const row = store.get<{ path: string }>('SELECT path FROM files WHERE id = ?', id)
+      return row && admits(scope, row.path) ? [{ id, path: row.path, near }] : []
+    })
+    .slice(0, MOST_NEAR)
+    .map(({ id, path, near }) => {
+      const first = store.get<{ line: number }>(
+        'SELECT line FROM symbols WHERE file = ? ORDER BY exported DESC, line LIMIT 1',
+        id,
+      )
+      const parts = [{ line: first?.line ?? 1, lines: 1 }]
+      return { path, score: MEANING * near, worded: 0, meaning: near, parts }
+    })
 
 /** The index entries of a repository's files. */
 export interface IndexedRow {
@@ -229,6 +293,16 @@ export const rowsBelow = (store: IndexStore, scope: SearchScope): IndexedRow[] =
     )
     .filter(({ path }) => admits(scope, path))
     .map(({ id, ...row }) => ({ ...row, imports: imports.get(id) ?? [] }))
+}
+
+/** The files of a scope whose names have one of these endings. */
+export const pathsEnding = (store: IndexStore, scope: SearchScope, endings: readonly string[]): string[] => {
+  const wanted = new Set(endings)
+  return store
+    .all<{ path: string }>('SELECT path FROM files')
+    .flatMap(({ path }) =>
+      wanted.has(path.slice(path.lastIndexOf('.') + 1).toLowerCase()) && admits(scope, path) ? [path] : [],
+    )
 }
 
 /** Definitions beside the best lines: the definitions of these files, exported ones first. */

@@ -1,5 +1,6 @@
 import { MOST_FILE_LINES } from '../found.js'
-import { WORD_FIELDS, type IndexStore } from './index-store.js'
+import type { IndexStore } from './index-store.js'
+import { WORD_FIELDS } from './space.js'
 
 /** A part of a file that contains some words, and how much they count for in it. */
 export interface WordPart {
@@ -10,8 +11,11 @@ export interface WordPart {
 
 /** How well a file fits some words, and the best parts that contain them. */
 export interface WordedFile {
+  readonly id: number
   readonly path: string
   readonly score: number
+  /** How much of what was asked it has, from 0 to 1. */
+  readonly coverage: number
   readonly parts: readonly WordPart[]
 }
 
@@ -20,6 +24,12 @@ const SATURATION = 1.2
 const LENGTH = 0.75
 /** In a part, names count more than comments, and comments more than code. */
 const PART_WEIGHTS = [6, 4, 3, 1]
+/** What a word of like meaning counts for, beside the word itself; one in over a tenth of many parts counts nothing. */
+const LIKE = 0.5
+const MOST_LIKE = 0.1
+const FEW_PARTS = 50
+/** A file has a word in full from two thirds of what the word can count for. */
+const IN_FULL = 1.5
 /** How much words count that are near each other, beside those anywhere in the file. */
 const NEAR = 0.2
 
@@ -59,9 +69,23 @@ const spotsOf = (rows: readonly SpotRow[]): Map<number, FileSpots> => {
 }
 
 interface ScoredFile {
+  readonly id: number
   readonly path: string
   /** The lengths of its fields, in those of a usual file. */
   readonly lengths: readonly number[]
+  score: number
+  coverage: number
+  readonly parts: Map<number, WordPart>
+}
+
+/** A word of a question, as the index has it, and words of like meaning. */
+export interface AskedWord {
+  readonly stem: string
+  readonly like: readonly string[]
+}
+
+/** What one word of a question counts for in a file, and in its parts: the word itself, or the best one like it. */
+interface WordCount {
   score: number
   readonly parts: Map<number, WordPart>
 }
@@ -74,7 +98,7 @@ const LENGTHS = `SELECT path, ${WORD_FIELDS.map(field => `${field}_words`).join(
  */
 export const wordScores = (
   store: IndexStore,
-  words: readonly string[],
+  words: readonly AskedWord[],
   admits: (path: string) => boolean,
 ): WordedFile[] => {
   const { files: total, words: lengths } = store.size
@@ -84,30 +108,64 @@ export const wordScores = (
     const row = store.get<{ path: string; [length: `${string}_words`]: number }>(LENGTHS, id)
     const admitted = row && admits(row.path)
     const relative = (field: string, at: number) => (row![`${field}_words`]! * total) / lengths[at]!
-    const file = admitted && { path: row.path, lengths: WORD_FIELDS.map(relative), score: 0, parts: new Map() }
+    const file = admitted && {
+      ...{ id, path: row.path, lengths: WORD_FIELDS.map(relative), score: 0, coverage: 0, parts: new Map() },
+    }
     files.set(id, file || undefined)
     return file || undefined
   }
-  for (const word of new Set(words.flatMap(each => store.stem(each) ?? []))) {
-    const found = spotsOf(store.all<SpotRow>(SPOTS, word))
-    const rarity = Math.log(1 + (total - found.size + 0.5) / (found.size + 0.5))
-    for (const [id, { counts, parts }] of found) {
-      const file = fileOf(id)
-      if (!file) continue
-      for (const [at, count] of counts.entries())
-        if (count > 0) file.score += (rarity * count) / (count + SATURATION * (1 - LENGTH + LENGTH * file.lengths[at]!))
-      for (const [part, { line, lines, weight }] of parts) {
-        const known = file.parts.get(part) ?? { line, lines, score: 0 }
+  let most = 0
+  const common = Math.max(FEW_PARTS, store.partCount() * MOST_LIKE)
+  for (const { stem, like } of words) {
+    const counted = new Map<ScoredFile, WordCount>()
+    const count = (word: string, share: number): number => {
+      const found = spotsOf(store.all<SpotRow>(SPOTS, word))
+      const rarity = share * Math.log(1 + (total - found.size + 0.5) / (found.size + 0.5))
+      for (const [id, spots] of found) {
+        const file = fileOf(id)
+        if (file) addCount(counted, file, spots, rarity)
+      }
+      return found.size > 0 ? rarity : 0
+    }
+    const others = like.filter(word => store.partsWith(word) <= common)
+    const top = Math.max(count(stem, 1), ...others.map(word => count(word, LIKE)))
+    most += top
+    for (const [file, { score, parts }] of counted) {
+      file.score += score
+      file.coverage += Math.min(top, IN_FULL * score)
+      for (const [part, { score: more, ...place }] of parts) {
+        const known = file.parts.get(part) ?? { ...place, score: 0 }
         file.parts.set(part, known)
-        known.score += (rarity * weight * (1 + SATURATION)) / (weight + SATURATION)
+        known.score += more
       }
     }
   }
   return [...files.values()]
     .filter(file => file !== undefined)
-    .map(({ path, score, parts: all }) => {
+    .map(({ id, path, score, coverage, parts: all }) => {
       const parts = [...all.values()].sort((one, other) => other.score - one.score).slice(0, MOST_FILE_LINES)
-      return { path, score: score + NEAR * parts[0]!.score, parts }
+      return { id, path, score: score + NEAR * parts[0]!.score, coverage: most > 0 ? coverage / most : 0, parts }
     })
     .sort((one, other) => other.score - one.score)
+}
+
+/** Counts the occurrences of a word in a file, unless one of like meaning counts more there. */
+const addCount = (
+  counted: Map<ScoredFile, WordCount>,
+  file: ScoredFile,
+  { counts, parts }: FileSpots,
+  rarity: number,
+): void => {
+  const known = counted.get(file) ?? { score: 0, parts: new Map<number, WordPart>() }
+  counted.set(file, known)
+  let score = 0
+  for (const [at, count] of counts.entries())
+    if (count > 0) score += (rarity * count) / (count + SATURATION * (1 - LENGTH + LENGTH * file.lengths[at]!))
+  known.score = Math.max(known.score, score)
+  for (const [part, { line, lines, weight }] of parts) {
+    const most = (rarity * weight * (1 + SATURATION)) / (weight + SATURATION)
+    const before = known.parts.get(part)
+    if (before) before.score = Math.max(before.score, most)
+    else known.parts.set(part, { line, lines, score: most })
+  }
 }

@@ -5,7 +5,7 @@ import t from 'tap'
 import { isHeldOut } from '../../../../plugins/agent/briefing/arms.js'
 import { SEARCH_NOTE, TERSE_NOTE } from '../../../../plugins/agent/briefing/taught.js'
 import { checkedOutBranch } from '../../../../plugins/agent/briefing/workspace-facts.js'
-import { exactly } from '../../../support/lists.js'
+import { beginning } from '../../../support/lists.js'
 import { briefedWorld, saidIn } from './world.js'
 
 const OK = () => ({ text: ['done'] })
@@ -22,7 +22,7 @@ t.test(
     await turn('a')
     const today = new Date().toISOString().slice(0, 10)
     t.match(last().system, `Today is ${today} (UTC). Repositories of the workspace: root (branch first).`)
-    t.equal(last().asked, 'do it')
+    t.notMatch(last().asked, /Today is|root \(branch/)
     branch('second')
     await turn('a')
     t.match(last().system, 'root (branch second)', 'they change between turns')
@@ -30,7 +30,7 @@ t.test(
     await turn('b')
     const { system, asked } = last()
     t.notMatch(system, /Today is|branch second/)
-    t.match(asked, /^\[Workspace\]\nToday is .* root \(branch second\)\.\n\ndo it$/)
+    t.match(asked, /^\[Workspace\]\nToday is .* root \(branch second\)\.\n\n[^]*\n\ndo it$/)
     branch('third')
     await turn('b')
     t.equal(last().system, system, 'the instructions are the same in every turn')
@@ -129,7 +129,7 @@ t.test('a conversation begins with a map of repositories and two levels of folde
   t.equal(map, 'Repositories: root, libs/tool\ndocs/\nlibs/: tool\nsrc/: data, web')
   t.match(
     frames.find(({ kind }) => kind === 'preamble'),
-    { notes: exactly({ title: 'Map', text: map }) },
+    { notes: beginning({ title: 'Map', text: map! }) },
   )
   await turn('with')
   t.notMatch(saidIn(server.requests.at(-1)!).asked, '[Map]', 'the first turn has it')

@@ -19,6 +19,14 @@ const INPUTS: { readonly [name in ToolName]: { readonly [field: string]: unknown
   Fetch: { url: 'http://localhost/x', method: 'POST', headers: { accept: 'text/plain' }, body: 'x' },
   Browser: { action: 'fill', page: 'p1', ref: 'e4', text: 'ada' },
   Connect: { card: 'github', why: 'To open a pull request.' },
+  Pay: {
+    url: 'https://data.example.org/x',
+    method: 'POST',
+    headers: { accept: 'text/plain' },
+    body: 'x',
+    wallet: 'main',
+    why: 'To read it.',
+  },
   Handover: { surface: 'browser', message: 'Sign in, please.' },
   Todo: { items: [{ content: 'test', status: 'in_progress', activeForm: 'testing' }] },
   Ask: {

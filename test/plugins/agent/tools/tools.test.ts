@@ -57,6 +57,7 @@ const place = (t: Test): Place => {
   symlinkSync('nowhere', join(root, 'broken'))
   const context: ToolContext = {
     root,
+    call: 'c1',
     signal: new AbortController().signal,
     code: async () => ({ exit: 0, output: '', truncated: false, timedOut: false }),
     reach: async () => ({ near: true, listeners: [] }),

@@ -128,6 +128,20 @@ export const asking: { readonly [name: string]: ScriptVerb } = {
       script.note({ out: kept(text) })
     },
   }),
+  pay: verb<{ readonly url: string; readonly why: string }>({
+    form: 'pay URL WHY',
+    help: 'sends a request and pays what the server asks for, from a connected wallet; $out is the answer',
+    lineless: true,
+    read: ({ text }) => {
+      const [, url = '', why = ''] = /^(\S+)\s+(\S[^]*)$/.exec(text) ?? malformed('pay URL WHY', text)
+      return { url, why }
+    },
+    run: async function* (asked, script): ScriptFrames {
+      const input = { url: script.text(asked.url), why: script.text(asked.why) }
+      const { text } = yield* script.call({ name: 'Pay', category: 'fetch', target: input.url, input })
+      script.note({ out: kept(text) })
+    },
+  }),
   propose: verb<{ readonly platform: string; readonly target: string; readonly content: string }>({
     form: 'propose PLATFORM TARGET',
     help: 'proposes a post for a person to allow; the lines below it are what is posted',

@@ -102,7 +102,7 @@ const ApprovalRow = ({ approval }: { approval: Approval }) => {
   const { status, createdAt, proposedBy, conversationId, problem, sendAt, attempts, reason, result, url } = approval
   const { approvedBy, declinedBy, ownerOnly } = approval
   const action = useAction()
-  const error = attempts.at(-1)?.error
+  const { error, conversationId: posting } = attempts.at(-1) ?? {}
   return (
     <Item
       title={approvalName(approval)}
@@ -120,6 +120,7 @@ const ApprovalRow = ({ approval }: { approval: Approval }) => {
             {declinedBy !== undefined && ` · declined by ${visibleName(declinedBy)}`}
           </div>
           <Content approval={approval} />
+          {posting !== undefined && <a href={fragmentOf('c', posting)}>The conversation that posts it</a>}
           {status === 'approved' && sendAt !== undefined && <Countdown until={sendAt} />}
           {status === 'proposed' && problem !== undefined && (
             <div dir="auto">It cannot go out: {visibleName(problem)}.</div>

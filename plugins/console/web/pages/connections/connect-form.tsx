@@ -10,6 +10,7 @@ import { refetch } from '../../data/queries.js'
 import { DialogForm } from '../../ui/dialog.js'
 import { ChoiceField, TextField } from '../../ui/fields.js'
 import { visibleName } from '../../ui/format.js'
+import { CardGuideView } from './card-looks.js'
 
 /** Reads again what a change of a connection shows in. */
 export const connectionsChanged = (): void => refetch(new Set(['capabilities', 'providers']))
@@ -105,9 +106,12 @@ export const ConnectForm = ({ card, close, connection, prefill = {} }: ConnectFo
       <p>{visibleName(card.description)}</p>
       {card.hint && <p class="quiet">{visibleName(card.hint)}</p>}
       {!connection && <TextField label="Id" required value={id} hint="Agents name it so. Letters, digits, - and _." />}
-      {card.guide?.steps?.map(step => (
-        <p class="quiet">{visibleName(step)}</p>
-      ))}
+      {card.guide && (
+        <CardGuideView
+          guide={card.guide}
+          valueOf={key => values.find(({ field }) => field.key === key)?.value.value ?? ''}
+        />
+      )}
       {asked().map(({ field, value }) => (
         <CardFieldInput key={field.key} field={field} value={value} stored={isStored(field.key)} />
       ))}

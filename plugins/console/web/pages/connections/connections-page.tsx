@@ -7,6 +7,7 @@ import { visibleName } from '../../ui/format.js'
 import { FaultLine, Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import type { PageProps } from '../registry.js'
+import { CardArt } from './card-looks.js'
 import { ConnectForm, connectionsChanged } from './connect-form.js'
 import { ConnectionRow } from './connection-row.js'
 
@@ -102,7 +103,11 @@ export const ConnectionsPage = ({ rest: [wanted] }: PageProps) => {
                       .map(card => (
                         <Item
                           key={card.id}
-                          title={visibleName(card.name)}
+                          title={
+                            <>
+                              <CardArt card={card} /> {visibleName(card.name)}
+                            </>
+                          }
                           state={card.available ? undefined : ['warn', 'Unavailable']}
                           detail={visibleName(card.reason ?? card.description)}
                         >

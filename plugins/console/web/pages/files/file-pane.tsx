@@ -10,14 +10,14 @@ import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { SideViews } from '../../ui/extensions/side-views.js'
 import { ViewerLinks } from '../../ui/extensions/viewer-links.js'
-import { sizeTextOf, visibleName } from '../../ui/format.js'
+import { visibleName } from '../../ui/format.js'
 import { FaultLine, Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { useRead } from '../../ui/read.js'
 import { Toggle } from '../../ui/toggle.js'
 import { reaches } from '../registry.js'
 import { downloadFile, EntryActions } from './file-actions.js'
-import { DocumentView, LargeText, MediaView, PictureView } from './other-files.js'
+import { BinaryView, DocumentView, LargeText, MediaView, PictureView } from './other-files.js'
 import { TextFile } from './text-file.js'
 import { CopyButton } from '../../ui/copy.js'
 
@@ -69,8 +69,7 @@ const Content = ({ path, line, document }: { path: string; line: number | undefi
   if (kind === 'sound' || kind === 'film') return <MediaView path={path} film={kind === 'film'} version={0} />
   if (shown.kind === 'there' || document) return <DocumentView path={path} version={version.value} />
   if (shown.kind === 'large') return <LargeText path={path} size={shown.size} version={version.value} />
-  if (shown.kind !== 'text')
-    return <p class="empty quiet">A binary file of {sizeTextOf(shown.size)}: its content is not shown.</p>
+  if (shown.kind !== 'text') return <BinaryView path={path} size={shown.size} version={version.value} />
   return (
     <TextFile
       path={path}

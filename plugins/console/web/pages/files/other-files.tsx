@@ -117,6 +117,15 @@ export const DocumentView = ({ path, version }: OtherFileProps) => {
   )
 }
 
+/** A file that is not text: what an extension says that it says, or how large it is. */
+export const BinaryView = ({ path, size, version }: OtherFileProps & { size: number }) => {
+  const { data } = useQuery(`binary ${path} ${version}`, ['index', 'extensions'], () =>
+    askDaemon('GET /workspace/derived', { path }),
+  )
+  if (data && ('content' in data || data.derivable)) return <DocumentView path={path} version={version} />
+  return <p class="empty quiet">A binary file of {sizeTextOf(size)}: its content is not shown.</p>
+}
+
 const WINDOW = 256 * 1024
 
 /** A text that is too large for the editor, part by part. */

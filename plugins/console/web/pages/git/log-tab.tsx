@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useMemo } from 'preact/hooks'
+import { useMemo, useRef } from 'preact/hooks'
 import type { GitCommit } from '../../../../git/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { fragmentOf, goTo } from '../../data/route.js'
@@ -94,11 +94,24 @@ export const LogTab = ({ repo, rest: [sha, path], maintains }: RepoTabProps) => 
     ...(file.value.trim() && { path: file.value.trim() }),
   }
   const key = useSettled(JSON.stringify(asked))
-  const read = async (skip: number) => {
-    const page = await askDaemon('GET /git/{repo}/log', { ...(JSON.parse(key) as typeof asked), limit: PAGE, skip })
-    return { rows: page.commits, next: page.hasMore ? skip + page.commits.length : undefined }
+  const known = useRef({ key, count: PAGE })
+  if (known.current.key !== key) known.current = { key, count: PAGE }
+  const read = async (skip: number, limit = PAGE) => {
+    const of = known.current
+    const page = await askDaemon('GET /git/{repo}/log', { ...(JSON.parse(key) as typeof asked), limit, skip })
+    const end = skip + page.commits.length
+    of.count = Math.max(of.count, page.hasMore ? end : end + PAGE)
+    return { rows: page.commits, next: page.hasMore ? end : undefined }
   }
-  const query = useQuery(`log ${key}`, ['refs'], () => read(0))
+  // Older commits stay shown when the refs change, also those that came while it was read.
+  const readKnown = async () => {
+    for (;;) {
+      const { count } = known.current
+      const page = await read(0, count)
+      if (page.next === undefined || known.current.count === count) return page
+    }
+  }
+  const query = useQuery(`log ${key}`, ['refs'], readKnown)
   const older = useFurther(query.data, query.data?.next, read)
   const commits = useMemo(() => [...(query.data?.rows ?? []), ...older.rows], [query.data, older.rows.length])
   const filtered = Object.keys(asked).some(name => name !== 'repo' && name !== 'ref')

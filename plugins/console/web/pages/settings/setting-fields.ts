@@ -3,7 +3,7 @@ import type { SettingField, SettingKey, Settings } from '../../../../settings/co
 /** The sections of the page; a setting that none of them names is under Others. */
 const SECTIONS: readonly (readonly [section: string, keys: readonly SettingKey[]])[] = [
   ['Conversations', ['agentRetentionDays', 'systemPromptMode', 'systemPrompt', 'stableSystemPrompt', 'workspaceMap']],
-  ['Landings', ['changelogRepos']],
+  ['Landings', ['draftLandedMessages', 'changelogRepos']],
   ['Tools', ['hashlineEdits', 'skills', 'iqSearch']],
   ['Savings', ['outputCleaners', 'terseOutput']],
   ['Measuring savings', ['outputHoldout', 'terseHoldout', 'iqSearchHoldout']],
