@@ -164,6 +164,7 @@ export const activate = async (host: Host): Promise<void> => {
   const environment = new LocalTurnEnvironment({
     ...{ workspace, data, host, log, locks, limiter, limits, settings, stored, bound },
     ...{ conversations, copies, anchors, commands, outputs, remembered, networks, shared, underWay },
+    leaveShared: id => peers.leaveShared(id),
     lineHashes: async () => (await settings())?.hashlineEdits ?? false,
     instructions: async () => customPrompt(await settings()),
     references: (user, placeholders) => referencesOf(host, user, placeholders),

@@ -1,6 +1,6 @@
 import typia from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
-import type { Ok } from '../../sdk/types.js'
+import type { Millis, Ok } from '../../sdk/types.js'
 import type { ActionCalls } from './actions/contract.js'
 import type { CatalogCalls } from './cards/contract.js'
 import type { KindEntry } from './kinds/contract.js'
@@ -163,6 +163,14 @@ export interface CapabilityGiven {
   secrets?: { [field: string]: string }
 }
 
+/** The profile of a browser with the sign-ins of an account. */
+export interface AccountProfile {
+  profile: string
+  label: string
+  /** When a person signed in last. */
+  signedIn?: Millis
+}
+
 /** What capabilities are for other groups. */
 export interface CapabilityServices {
   /**
@@ -195,7 +203,7 @@ export interface CapabilityServices {
    */
   'env.variables'(input: { conversationId: string; capabilities?: string[] }): TurnVariables
   /** Gives the browser's profile of an account that a turn may use. 404: it has none. */
-  'capabilities.profile'(input: { id: string; capabilities?: string[] }): { profile: string; label: string }
+  'capabilities.profile'(input: { id: string; capabilities?: string[] }): AccountProfile
   /**
    * Lists the origins that an account names, where its password and codes may be filled in; left out: the id is none of
    * an account.

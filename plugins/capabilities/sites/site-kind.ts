@@ -4,6 +4,7 @@ import { webAddress } from '../../../sdk/node/network/outbound.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { assertFields, fieldValues, filledTemplate, withoutCard, type OfferedCards } from '../cards/offered-cards.js'
 import { IDENTITY, OWN_SITE, SITE } from '../cards/site-cards.js'
+import type { AccountProfile } from '../contract.js'
 import type { BrowserLogin } from '../login/contract.js'
 import { isSeed, SEED, SEED_EXPECTED } from '../otp/seed.js'
 import type { CapabilityStatus, ShownConfig } from '../records/contract.js'
@@ -130,13 +131,13 @@ export class Sites {
   }
 
   /** The profile that a turn may use of a connection. */
-  async profileFor(id: string, allowed: readonly string[] | undefined): Promise<{ profile: string; label: string }> {
+  async profileFor(id: string, allowed: readonly string[] | undefined): Promise<AccountProfile> {
     const found = await this.#deps.entries().find(id)
     const isSite = found?.kind === 'browser' || found?.kind === 'identity'
     if (!found || !isSite || (allowed && !allowed.includes(id)))
       return refuse('not-found', `this turn has no signed-in account ${JSON.stringify(id.slice(0, 60))}`)
     if (!(await this.#deps.entries().isAccepted(found))) return refuse('conflict', unaccepted(id))
-    return { profile: (await this.#kept(id)).profile, label: found.label }
+    return { ...(await this.#kept(id)), label: found.label }
   }
 
   async #signedIn(id: string): Promise<void> {

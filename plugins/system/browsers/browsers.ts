@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { type Input, refuse, ignored } from '../../../sdk/index.js'
 import type { Listener } from '../../../sdk/node/network/addresses.js'
 import { withoutNear, type NetworkReach } from '../../../sdk/node/network/policy.js'
+import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
+import { profileApart } from './apart.js'
 import type { BrowserAct, BrowserActed, BrowserCalls, BrowserReading, BrowserSession, BrowserUse } from './contract.js'
 import type { ChromiumDeps } from './chromium.js'
 import { addressOf } from './gate.js'
@@ -47,6 +49,7 @@ export class Browsers {
   readonly #deps: BrowsersDeps
   readonly #now: () => number
   readonly #entries = new Map<string, Entry>()
+  readonly #profiles = new KeyedMutex()
 
   constructor(deps: BrowsersDeps) {
     this.#deps = deps
@@ -67,31 +70,37 @@ export class Browsers {
 
   /** Starts a browser; if its first page cannot be shown, removes it again. */
   async open(asked: Input<BrowserCalls, 'browsers.open'>): Promise<BrowserSession> {
-    const { conversationId, profile = NO_SIGN_INS, near = true, url } = asked
+    const { conversationId, profile = NO_SIGN_INS, apart, near = true, url } = asked
     if (url !== undefined) addressOf(url)
     const name = asked.name ?? `${conversationId === undefined ? 'web' : 'agent'}-${randomBytes(5).toString('hex')}`
     this.#dropExpired()
     const before = this.#entries.get(name)
     if (before && before.finishedAt === undefined)
       refuse('conflict', `the browser ${name} is running: use it, or close it first`)
-    const live = [...this.#entries.values()].filter(({ finishedAt }) => finishedAt === undefined)
+    const live = this.#live
     if (live.length >= MOST_RUNNING) refuse('too-many', `${live.length} browsers are running: close one first`)
     const fresh = profile === NO_SIGN_INS
-    const other = fresh ? undefined : live.find(({ about }) => about.server === profile)
-    if (other)
-      refuse('conflict', `the browser ${other.about.name} uses the sign-ins of ${profile}: use it, or close it first`)
+    const server = fresh || !apart ? profile : `${profile}.${apart.key}`
+    const assertUnused = (server: string) => {
+      const other = fresh ? undefined : this.#live.find(({ about }) => about.server === server)
+      if (other)
+        refuse('conflict', `the browser ${other.about.name} uses the sign-ins of ${profile}: use it, or close it first`)
+    }
+    assertUnused(server)
     const folder = fresh ? this.#folder('fresh', randomBytes(8).toString('hex')) : this.#folder('profiles', profile)
-    const starting = this.#start({
-      deps: this.#deps,
-      fresh,
-      folder,
-      reach: () => this.#reach(conversationId, near),
-    })
+    const reach = () => this.#reach(conversationId, near)
+    // One after another: a profile is not copied while a browser starts on it.
+    const placed = this.#profiles.with(profile, async () =>
+      fresh || !apart
+        ? folder
+        : profileApart(folder, this.#folder('apart', profile), apart, () => assertUnused(profile)),
+    )
+    const starting = placed.then(own => this.#start({ deps: this.#deps, fresh, folder: own, reach }))
     const entry: Entry = {
       about: {
         name,
         label: asked.label ?? name,
-        server: profile,
+        server,
         ...(conversationId !== undefined && { conversationId }),
       },
       starting,
@@ -107,7 +116,7 @@ export class Browsers {
         this.#deps.changed(name)
         this.#deps.ended?.(entry.about)
       })
-      void this.#bound(entry, running, folder).catch(error =>
+      void this.#bound(entry, running, await placed).catch(error =>
         this.#deps.log.warn('closing a browser failed', { browser: name, error: String(error) }),
       )
       if (url !== undefined) await running.act({ action: 'open', url })
@@ -185,13 +194,14 @@ export class Browsers {
     return cookieHosts(this.#folder('profiles', profile))
   }
 
-  /** Closes the browser of a profile, and removes the profile. */
+  /** Closes the browsers of a profile, and removes it with its copies. */
   async forget(profile: string): Promise<void> {
     const names = [...this.#entries.values()].flatMap(({ about, finishedAt }) =>
-      about.server === profile && finishedAt === undefined ? [about.name] : [],
+      about.server.split('.')[0] === profile && finishedAt === undefined ? [about.name] : [],
     )
     await Promise.all(names.map(name => this.end(name)))
-    await rm(this.#folder('profiles', profile), { recursive: true, force: true, maxRetries: 5 })
+    for (const folder of [this.#folder('profiles', profile), this.#folder('apart', profile)])
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 })
   }
 
   /** Closes every browser. */
@@ -219,6 +229,10 @@ export class Browsers {
       bytes: most,
     })
     await running.end()
+  }
+
+  get #live(): Entry[] {
+    return [...this.#entries.values()].filter(({ finishedAt }) => finishedAt === undefined)
   }
 
   get #quota(): DiskQuota {

@@ -21,7 +21,7 @@ export interface BrowserPage {
 export interface BrowserSession {
   name: string
   label: string
-  /** `web` for the profile without sign-ins, else the id of the account whose profile it is. */
+  /** `web` without sign-ins, else an account's profile or a copy of it: `<profile>.waits`, `<profile>.outside`. */
   server: string
   running: boolean
   activityAt: Millis
@@ -81,6 +81,11 @@ export interface BrowserUse {
   /** The labels or values to select. */
   values?: (string & tags.MaxLength<2000>)[] & tags.MaxItems<100>
   files?: BrowserFile[] & tags.MaxItems<10>
+}
+/** For whom a browser uses a copy of a profile, and when a person signed in last. */
+export interface BrowserApart {
+  key: 'waits' | 'outside'
+  since?: Millis
 }
 /** A page as text: its elements by role and name, those that can be used with a `ref`. */
 export interface BrowserReading {
@@ -267,6 +272,8 @@ export interface BrowserCalls {
     conversationId?: string
     /** The profile: an account's id, or `web`, which begins empty. */
     profile?: BrowserProfile
+    /** Uses a copy of the profile, for work that does not land by itself; one from before `since` is made anew. */
+    apart?: BrowserApart
     /** False: its pages cannot reach loopback and private addresses. */
     near?: boolean
     url?: BrowserUrl

@@ -6,6 +6,7 @@ import type { ApplyFrame } from '../../../plugins/capabilities/contract.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { inner } from '../agent/support.js'
 import { between, siteOf, until, withChromium, withoutWindows } from '../../support/browser/browser.js'
+import type { Client } from '../../../sdk/client.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { modelServer, type ScriptedAnswer, type SeenBody } from '../../support/servers/model-server.js'
@@ -25,6 +26,15 @@ const site = await siteOf(t, {
         ? '<title>Inbox</title><p>Inbox of ada'
         : '<title>Sign in</title><form action="/in"><input aria-label="Secret" name="q"><button>Go</button></form>',
     )
+  },
+  '/mark': (request, response) => {
+    const { cookie = '' } = request.headers
+    const mark = new URL(request.url!, 'http://x').searchParams.get('by')
+    response.writeHead(200, {
+      'content-type': 'text/html',
+      ...(mark !== null && { 'set-cookie': `${mark}=1; Max-Age=9999` }),
+    })
+    response.end(`<title>Mark</title><p>Cookies: ${cookie.split('; ').sort().join(' ')}.`)
   },
   '/in': (request, response) => {
     sent.push(new URL(request.url!, 'http://x').searchParams.get('q') ?? '')
@@ -80,10 +90,10 @@ const asModel = { agent: 'endpoint/local', model: 'm' }
 const call = (input: object): ScriptedAnswer => ({ calls: [{ name: 'Browser', input: input as never }] })
 let turns = 0
 /** What the model is told after each call. */
-const told = async (answers: ScriptedAnswer[], more: object = {}): Promise<string> => {
+const told = async (answers: ScriptedAnswer[], more: object = {}, by: Client = client): Promise<string> => {
   script = answers
   const before = seen.length
-  await runTurn(client, `c${++turns}`, 'go', { ...asModel, permissionMode: 'bypassPermissions', ...more })
+  await runTurn(by, `c${++turns}`, 'go', { ...asModel, permissionMode: 'bypassPermissions', ...more })
   return JSON.stringify(seen.slice(before).map(({ messages }) => messages?.slice(1)))
 }
 
@@ -201,6 +211,30 @@ t.test(
 )
 
 t.test(
+  'what a conversation that may not land stores in an account is found by none that lands, nor the other way round',
+  withChromium(),
+  async t => {
+    const drives = (await daemon.token('drive')).client
+    const cookies = async (client: Client, by?: string) => {
+      const url = `${site.url}/mark${by === undefined ? '' : `?by=${by}`}`
+      const heard = await told([call({ action: 'open', url, account: 'inbox' })], {}, client)
+      const [, found = heard] = /Cookies: ([^.]*)\./.exec(heard) ?? []
+      // They end with the turn, a moment later.
+      await until(async () =>
+        (await between(daemon, 'browsers.list')).sessions.every(({ finishedAt }) => finishedAt !== undefined),
+      )
+      return found
+    }
+    t.equal(await cookies(drives, 'waits'), 'who=ada')
+    t.equal(await cookies(drives), 'waits=1 who=ada', 'another that waits finds it')
+    t.equal(await cookies(client, 'lands'), 'who=ada')
+    t.equal(await cookies(client), 'lands=1 who=ada')
+    t.equal(await cookies(drives), 'waits=1 who=ada')
+    t.equal(readdirSync(join(data, 'system/browsers/apart')).length, 1)
+  },
+)
+
+t.test(
   'the values of an account go to pages of its own site alone, also where that is shown in another',
   withChromium(),
   async t => {
@@ -248,6 +282,7 @@ t.test(
     writeFileSync(file, before)
     await client.call('DELETE /capabilities/{id}', { id: 'box' })
     t.same(profiles(), [])
+    t.same(readdirSync(join(data, 'system/browsers/apart')), [])
     t.notOk((await inner(daemon, 'secrets.names', {} as never)).names.some(name => name.startsWith('box/')))
   },
 )

@@ -189,6 +189,11 @@ export class Peers {
     )
   }
 
+  /** Takes a conversation out of every process that serves several: they see its tree no more. */
+  async leaveShared(conversationId: string): Promise<void> {
+    for (const kept of this.#kept.values()) if (kept.peer.shared) await this.#removeSession(kept, conversationId)
+  }
+
   /** Ends all programs when the daemon stops. */
   async close(): Promise<void> {
     this.#closed = true

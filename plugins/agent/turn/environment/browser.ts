@@ -1,8 +1,11 @@
 import { hash } from 'node:crypto'
 import { refuse, type Host } from '../../../../sdk/index.js'
+import type { Trust } from '../../../../sdk/node/wall/spec.js'
 import type { BrowserTools, OneBrowser } from '../../tools/tool.js'
 import type { Engine } from '../engine.js'
 import type { Turn } from '../turn.js'
+
+const TRUSTS: readonly Trust[] = ['lands', 'waits', 'outside']
 
 /** The name of the browser or terminal of a conversation; the same after a restart. */
 export const sessionNameOf = (conversationId: string, account = ''): string =>
@@ -12,6 +15,8 @@ export const sessionNameOf = (conversationId: string, account = ''): string =>
 export interface BrowserReach {
   /** Pages reach ports of the conversation and private addresses. */
   readonly near: boolean
+  /** Whose work it is now: browsers are apart from those of others, and so is what their pages store. */
+  readonly trust: () => Trust
   /** The connections that its persona names; undefined: all. */
   readonly capabilities?: readonly string[]
 }
@@ -20,7 +25,7 @@ export interface BrowserReach {
 export const browserTools = (
   host: Pick<Host, 'call' | 'serves'>,
   turn: Pick<Turn, 'conversationId' | 'log'>,
-  { near, capabilities }: BrowserReach,
+  { near, trust, capabilities }: BrowserReach,
 ): BrowserTools => {
   const { conversationId, log } = turn
   const told = new Set<string>()
@@ -28,47 +33,61 @@ export const browserTools = (
   let last: string | undefined
   const running = async (name: string) =>
     (await host.call('browsers.list')).sessions.find(each => each.name === name && each.running)
-  const profileOf = async (account: string): Promise<{ profile: string; label: string }> => {
+  const nameOf = (account = '', of = trust()) =>
+    sessionNameOf(conversationId, of === 'lands' ? account : `${account}\n${of}`)
+  /** Browsers of before somebody who may not land took part, or of the other way round, are used no more. */
+  const endOthers = async (account: string | undefined) => {
+    for (const of of TRUSTS) {
+      const name = nameOf(account, of)
+      if (of !== trust() && (await running(name))) await host.call('browsers.end', { name })
+    }
+  }
+  const profileOf = async (account: string) => {
     if (!(await host.serves('capabilities.profile')))
       return refuse('not-found', `this turn has no signed-in account ${account}`)
-    const { profile, label } = await host.call('capabilities.profile', { id: account, ...allowed })
-    return { profile, label: `${label}, in ${conversationId}`.slice(0, 80) }
+    const { profile, label, signedIn } = await host.call('capabilities.profile', { id: account, ...allowed })
+    const key = trust()
+    return {
+      profile,
+      label: `${label}, in ${conversationId}`.slice(0, 80),
+      ...(key !== 'lands' && { apart: { key, ...(signedIn !== undefined && { since: signedIn }) } }),
+    }
   }
   const of = (account: string | undefined): OneBrowser => {
-    const name = sessionNameOf(conversationId, account)
-    const read = (pageId?: string) =>
+    const read = (name: string, pageId?: string) =>
       host.call('browsers.use', { name, action: 'read', ...(pageId !== undefined && { pageId }) })
     const used = async () => {
       // A connection that was removed meanwhile, or that the persona does not name, is used no more.
       if (account !== undefined) await profileOf(account)
-      last = name
+      return (last = nameOf(account))
     }
     return {
       open: async url => {
-        await used()
+        const name = await used()
         if (await running(name)) await host.call('browsers.page', { name, action: 'open', url })
         else {
+          await endOthers(account)
           const own = account === undefined ? { label: `Agent of ${conversationId}` } : await profileOf(account)
           await host.call('browsers.open', { name, conversationId, near, url, ...own })
         }
         if (!told.has(name)) log.push({ kind: 'browser', session: name })
         told.add(name)
-        return read()
+        return read(name)
       },
       act: async act => {
-        await used()
+        const name = await used()
         const { session: after } = await host.call('browsers.page', { ...act, name })
-        return after.pages.length > 0 ? read(act.action === 'close' ? undefined : act.pageId) : undefined
+        return after.pages.length > 0 ? read(name, act.action === 'close' ? undefined : act.pageId) : undefined
       },
       use: async use => {
-        await used()
+        const name = await used()
         return host.call('browsers.use', { ...use, name })
       },
     }
   }
   return {
     served: () => host.serves('browsers.use'),
-    session: async () => (await running(last ?? '')) ?? running(sessionNameOf(conversationId)),
+    session: async () => (await running(last ?? '')) ?? running(nameOf()),
     of,
     origins: async id =>
       (await host.serves('capabilities.origins'))

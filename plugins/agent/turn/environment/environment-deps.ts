@@ -64,6 +64,8 @@ export interface TurnEnvironmentDeps {
   readonly stored: Pick<StoredValues, 'refresh'>
   /** The processes of programs that serve several conversations. */
   readonly shared: Pick<SharedPrograms, 'of'>
+  /** Takes a conversation's copy out of the processes that serve several. */
+  readonly leaveShared: (conversationId: string) => Promise<void>
   /** The network of each conversation. */
   readonly networks: Pick<ConversationNetworks, 'of'>
 }

@@ -382,6 +382,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     this.#trees.set(turn, tree)
     const { conversationId } = turn
     const begun = commands.of(conversationId, turn.run)
+    const trust = () => trustOf(turn, this.#deps.conversations.find(conversationId))
     const persona = prepared.persona?.id
     const sharing = { turn, wall, root: tree.root, cwd: tree.cwd, begun, ...(persona !== undefined && { persona }) }
     const programs: ProgramListeners = {
@@ -390,9 +391,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       env: variables,
       shorten: tree.shorten,
       shared: program => this.#deps.shared.of(sharing, program),
-      starts: () => {
-        if (trustOf(turn, this.#deps.conversations.find(conversationId)) === 'lands') turn.sharesHome = true
-      },
+      starts: () => void (turn.sharesHome ||= trust() === 'lands'),
     }
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,
@@ -417,7 +416,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
           connecting: this.#offers.of(turn),
           files: searchTools(this.#deps.host, prepared),
           browser: browserTools(this.#deps.host, turn, {
-            near: prepared.persona?.powers.shell !== false,
+            ...{ trust, near: prepared.persona?.powers.shell !== false },
             ...(prepared.persona && { capabilities: prepared.persona.capabilities }),
           }),
           terminal: terminalTools(this.#deps.host, turn, program =>

@@ -12,13 +12,15 @@ import { trustOf } from './trust.js'
  * is then.
  */
 export const renewApart = async (
-  { copies, conversations }: Pick<TurnEnvironmentDeps, 'copies' | 'conversations'>,
+  { copies, conversations, leaveShared }: Pick<TurnEnvironmentDeps, 'copies' | 'conversations' | 'leaveShared'>,
   turn: Turn,
   conversation: Conversation,
 ): Promise<Conversation> => {
   const { id, repos, copyApart } = conversation
   if (trustOf(turn, conversation) !== 'lands') {
     if (!copyApart) await conversations.update(id, { copyApart: true })
+    // A process of work that lands would find there what is written from now on.
+    await leaveShared(id)
     return conversations.get(id)
   }
   if (!copyApart) return conversation

@@ -88,11 +88,13 @@ export class SharedPrograms {
     const id = `.program-${createHash('sha256').update(key).digest('hex').slice(0, 16)}`
     const network = await this.#deps.network(id)
     const limits = this.#joined(id, turn)
+    // One that was started in the machine's network serves no turn of another policy.
+    const kind = await network.kind()
     const { network: _network, ...own } = wall
     const inside = { ...own, shown: shown.filter(({ to }) => contains(workspace, to)), cwd: workspace, env: {} }
     const folder = relative(root, cwd)
     return {
-      key,
+      key: `${key} ${kind}`,
       tree: {
         root,
         hidden: hiddenBy(wall),

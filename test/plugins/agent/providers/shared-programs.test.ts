@@ -116,7 +116,7 @@ const skip = (await mountsLater()) ? false : 'this machine has no bubblewrap'
 
 /** A daemon with connected programs of this kind, by their variables. */
 const world = async (t: Test, programs: { readonly [id: string]: { readonly [name: string]: string } }) => {
-  const daemon = await daemonWith(t, ['agent', 'agents', 'areas', 'system'], {
+  const daemon = await daemonWith(t, ['agent', 'agents', 'areas', 'settings', 'system'], {
     files: {
       'src/a.txt': 'a',
       'private.txt': 'of the shared tree',
@@ -212,6 +212,27 @@ t.test('one process serves conversations at once, each in its own copy, and sees
   t.match(await said('b', `look ${workspace}`), /"copies":\["b","o"\]/, 'a discarded copy is gone from it')
   t.equal(end(await turn('b', 'write more.txt')).reason, 'completed')
 })
+
+t.test(
+  'a process serves no conversation that lands no more by itself, nor one of another network',
+  { skip },
+  async t => {
+    const { said, client, workspace, processOf } = await world(t, { many: {} })
+    const process = await processOf('a')
+    t.equal(await processOf('b'), process)
+    t.match(await said('b', `look ${workspace}`), /"copies":\["a","b"\]/)
+    const woken = { agent: 'script', prompt: 'run echo planted > planted', outsideWake: 'a letter' }
+    const { run } = await client.call('POST /agent', { conversationId: 'a', ...woken })
+    await framesOf(client, 'a', { run }).all()
+    t.match(await said('b', `look ${workspace}`), /"copies":\["b"\]/, 'what the other writes now is not there')
+
+    await client.call('POST /settings/patch', { set: { network: 'shared' } })
+    const shared = await processOf('b')
+    t.not(shared, process, "one in the machine's network")
+    await client.call('POST /settings/patch', { set: { network: 'own' } })
+    t.not(await processOf('b'), shared, 'serves none in a network of its own')
+  },
+)
 
 t.test(
   'a program that does not stop is ended for all: others go on, each in a process of its own',
