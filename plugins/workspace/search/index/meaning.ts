@@ -2,7 +2,17 @@ import { Worker } from 'node:worker_threads'
 import { programFile } from '../../../../sdk/node/programs/package.js'
 import type { IndexStore, TextChunk } from './index-store.js'
 import { likeWords } from './like-words.js'
-import { addTo, asBytes, DIMENSIONS, likenessOf, weightOf, WORD_FIELDS, type WordCounts } from './space.js'
+import {
+  addTo,
+  asBytes,
+  DIMENSIONS,
+  FEWEST_LEARNED,
+  likenessOf,
+  MOST_LEARNED,
+  weightOf,
+  WORD_FIELDS,
+  type WordCounts,
+} from './space.js'
 import type { LearnedSpace } from './space-worker.js'
 
 const WORKER = programFile('plugins/workspace/search/index/space-worker.js')
@@ -114,7 +124,8 @@ export class Meaning {
 
   /** Learns where nothing was learned yet, or much changed; in a thread of its own. */
   learn(): void {
-    if (this.#learning) return
+    const { files } = this.#store.size
+    if (this.#learning || files < FEWEST_LEARNED || files > MOST_LEARNED) return
     const known = this.#fileVectors().size
     if (known > 0 && this.#changed < known * CHANGED_SHARE) return
     if (this.#learnedAt > 0 && performance.now() - this.#learnedAt < PAUSE_MS) return

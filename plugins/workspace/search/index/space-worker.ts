@@ -3,16 +3,22 @@ import { setPriority } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
 import { parentPort, workerData } from 'node:worker_threads'
 import { TURN_NICENESS } from '../../../../sdk/node/programs/priority.js'
-import { learnSpace, weightOf, WORD_FIELDS, type MeaningSpace, type SpreadWord, type WordCounts } from './space.js'
+import {
+  FEWEST_LEARNED,
+  learnSpace,
+  MOST_LEARNED,
+  weightOf,
+  WORD_FIELDS,
+  type MeaningSpace,
+  type SpreadWord,
+  type WordCounts,
+} from './space.js'
 
 /** What was learned of the files of these ids; nothing: there are too few or too many. */
 export interface LearnedSpace extends MeaningSpace {
   readonly ids: readonly number[]
 }
 
-/** Below this words are too few to say what is alike, and above learning would need too much memory. */
-const FEWEST_FILES = 60
-const MOST_FILES = 50_000
 const MOST_WORDS = 20_000
 /** A word in fewer parts than this, or in a quarter of them, tells nothing about others. */
 const FEWEST_PARTS = 3
@@ -31,7 +37,7 @@ const learned = (path: string): LearnedSpace | undefined => {
   using db = new DatabaseSync(path, { readOnly: true })
   db.exec("CREATE VIRTUAL TABLE temp.vocabulary USING fts5vocab('main', 'words', 'row')")
   const ids = (db.prepare('SELECT id FROM files ORDER BY id').all() as { id: number }[]).map(({ id }) => id)
-  if (ids.length < FEWEST_FILES || ids.length > MOST_FILES) return undefined
+  if (ids.length < FEWEST_LEARNED || ids.length > MOST_LEARNED) return undefined
   const placeOf = new Map(ids.map((id, at) => [id, at]))
   const { parts } = db.prepare('SELECT count(*) AS parts FROM chunks').get() as { parts: number }
   const chosen = db

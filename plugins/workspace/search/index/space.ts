@@ -26,6 +26,10 @@ export interface MeaningSpace {
 /** The fields of a file that have words. */
 export const WORD_FIELDS = ['path', 'head', 'notes', 'body'] as const
 
+/** Below this words are too few to say what is alike, and above learning would need too much memory. */
+export const FEWEST_LEARNED = 60
+export const MOST_LEARNED = 50_000
+
 /** How many numbers a direction has. */
 export const DIMENSIONS = 128
 /** More than are kept, so that the kept ones are exact. */
