@@ -12,6 +12,7 @@ const NOBODY = 65534
 /** Attack tests that run as the user who starts them. */
 const FILES = [
   'hand-written-values.test.js',
+  'hostile-servers.test.js',
   'wall/homes.test.js',
   'network/own-listeners.test.js',
   'texts/readers.test.js',
@@ -19,7 +20,13 @@ const FILES = [
   'work/every-yes.test.js',
   'attempts/gates.test.js',
   'attempts/rule-gates.test.js',
+  'attempts/reports.test.js',
+  'attempts/hostile-answers.test.js',
+  'attempts/hostile-program.test.js',
+  'limits/many-folders.test.js',
   'work/landing-names.test.js',
+  'work/landing-seen.test.js',
+  'work/sharing.test.js',
   'work/bundles.test.js',
 ]
 /** So many files run at once: each mostly waits for its daemon. */

@@ -5,7 +5,7 @@ import type { Client } from '../../../sdk/client.js'
 import type { ExpectedTips } from '../../../plugins/agents/contract.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { inGit, makeWorkspace, folderOf } from '../../support/daemon.js'
-import { exactly } from '../../support/lists.js'
+import { exactly, spread } from '../../support/lists.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 import { worldOf, type World } from './landing-world.js'
 
@@ -65,7 +65,7 @@ const untouched = (t: Test, { daemon: { workspace } }: World, why: string) => {
     t.notOk(existsSync(join(workspace, file)), `${why}: ${file} is not in the tree`)
 }
 
-for (const [what, change] of Object.entries(BETWEEN)) {
+for (const [what, change] of spread(Object.entries(BETWEEN), 3)) {
   t.test(`a landing is refused when between the diff and the yes ${what}`, async t => {
     const world = await reviewed(t)
     await change(world)
