@@ -87,16 +87,13 @@ const assertNewest = async ({ transcripts }: RewindDeps, id: string, expect: str
 }
 
 const goBack = async (deps: RewindDeps, conversation: Conversation, index: number): Promise<Rewound> => {
-  const { copies, journal, transcripts } = deps
+  const { copies, transcripts } = deps
   const { id } = conversation
   const anchor = await anchorAt(deps, conversation, index)
   const last = await transcripts.last(id)
   if (anchor.shared) {
     const point = await restoreShared(deps, anchor)
-    const begun: Begun = { index, anchor, before: [], last, point }
-    await journal.append(begunOf(id), [begun], { flush: true })
-    failpoint('agent.rewind.begun')
-    return { snapshot: anchor.id, dropped: await complete(deps, conversation, begun) }
+    return carryOut(deps, conversation, { index, anchor, before: [], last, point })
   }
   await asked(copies.ensure(id, conversation.repos))
   const before = await asked(copies.commitRest(id, conversation.repos))
@@ -106,10 +103,13 @@ const goBack = async (deps: RewindDeps, conversation: Conversation, index: numbe
       'conflict',
       `${tooLarge(lost.path, lost.size)}, and going back would lose it: have the agent rename it first`,
     )
-  const begun: Begun = { index, anchor, before, last }
-  await journal.append(begunOf(id), [begun], { flush: true })
+  return carryOut(deps, conversation, { index, anchor, before, last })
+}
+
+const carryOut = async (deps: RewindDeps, conversation: Conversation, begun: Begun): Promise<Rewound> => {
+  await deps.journal.append(begunOf(conversation.id), [begun], { flush: true })
   failpoint('agent.rewind.begun')
-  return { snapshot: anchor.id, dropped: await complete(deps, conversation, begun) }
+  return { snapshot: begun.anchor.id, dropped: await complete(deps, conversation, begun) }
 }
 
 /** Brings the shared tree back to a saved point; returns the point before. */
