@@ -44,11 +44,14 @@ const ruleOf = (when: string, command: string): Rule => ({
 /** A tool server, which writes nothing. */
 const SERVER = `
 import { createInterface } from 'node:readline'
+const serverInfo = { name: 's', version: '1' }
 createInterface({ input: process.stdin }).on('line', line => {
   const { id, method, params } = JSON.parse(line)
-  const result = method === 'initialize'
-    ? { protocolVersion: params.protocolVersion, capabilities: { tools: {} }, serverInfo: { name: 's', version: '1' } }
-    : { tools: [{ name: 'ran', inputSchema: { type: 'object', properties: {} } }] }
+  const results = {
+    initialize: { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo },
+    'tools/list': { tools: [{ name: 'ran', inputSchema: { type: 'object', properties: {} } }] },
+  }
+  const result = results[method] ?? {}
   if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
 })
 `

@@ -34,8 +34,11 @@ export interface TurnIoDeps {
   readonly safety?: SafetyGate
   /** The tools of connected servers; left out: there are none. */
   readonly connected?: ServerTools
-  /** Keeps the whole text of a long result; returns the path of its file, where there is one. */
-  readonly keep?: (text: string) => Promise<string | undefined>
+  /**
+   * Keeps the whole text of a long result; returns the path of its file, where there is one. Left out: results stay
+   * whole.
+   */
+  readonly keep?: ((text: string) => Promise<string | undefined>) | undefined
   /** What an agent is told of folders that it comes to; left out: nothing. */
   readonly instructed?: (() => FolderInstructions) | undefined
 }
@@ -222,7 +225,7 @@ const workerIo = (
           )
         : await toolbox.run(name, input, signal, { call: id, person, subagents: subagentsOf(id), most }),
     )
-    const limited = await limitedResult(whole, most, async text => keep?.(text))
+    const limited = keep ? await limitedResult(whole, most, keep) : whole
     const place = limited.ok && !foreign && PLACED.has(category) ? shown.path : undefined
     const told = folders && place !== undefined ? turn.masker.mask(await folders.toldAt(place)) : ''
     const result = { ...limited, text: limited.text + told }
