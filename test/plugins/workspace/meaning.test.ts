@@ -89,6 +89,27 @@ void t.test('files are found by what they are about, also without one of the wor
   })
 })
 
+void t.test('what lies outside of the areas of a person changes no answer of theirs', async t => {
+  const { daemon, search, learned, as } = await world(t)
+  await daemon.client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['src/bakery'] })
+  const [guessed, own] = [wordOf('harbour', 1), wordOf('bakery', 1)]
+  // They write words that they suspect elsewhere, and ask for them.
+  writeFileSync(join(daemon.workspace, 'src/bakery/own.ts'), `/** ${guessed} ${own} deletes */\nexport const a = 1\n`)
+  const answer = async (query: string) => {
+    const { groups, total, features } = await as('ann').call('GET /workspace/search', { query, mode: 'q' })
+    return { groups, total, features }
+  }
+  const queries = [`${guessed} ${own}`, `${guessed} ${wordOf('harbour', 2)}`, `remove ${own}`]
+  await learned()
+  await until(async () => (await answer(queries[0]!)).groups[0]?.path === 'src/bakery/own.ts')
+  const before = await Promise.all(queries.map(answer))
+  t.match(JSON.stringify(before), /"bm25"/)
+  for (const subject of SUBJECTS.filter(each => each !== 'bakery'))
+    rmSync(join(daemon.workspace, 'src', subject), { recursive: true })
+  await until(async () => (await search(`${guessed} words`)).groups.every(({ path }) => path.startsWith('src/bakery')))
+  t.same(await Promise.all(queries.map(answer)), before)
+})
+
 void t.test('where there are few files nothing is learned, and the answer says so', async t => {
   const { daemon } = await workspaceWorld(t, { files: { 'src/a.ts': '/** Opens the gate. */\nexport const a = 1\n' } })
   const { client } = daemon
