@@ -34,7 +34,7 @@ export const openLoopback = async (
 ): Promise<LoopbackListener | undefined> => {
   const place = new URL(registered ?? `http://${HOST}/callback`)
   if (place.protocol !== 'http:' || !isLoopbackHostname(place.hostname)) return undefined
-  if (ending !== undefined) place.pathname += `/${ending}`
+  if (ending !== undefined) place.pathname = `${place.pathname.replace(/\/$/, '')}/${ending}`
   const server = createServer(({ method, url = '' }, res) => {
     const asked = URL.parse(url, `http://${HOST}`)
     if (method !== 'GET' || asked?.pathname !== place.pathname) return show(res, ELSEWHERE)

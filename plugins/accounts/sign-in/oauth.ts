@@ -129,10 +129,10 @@ export class OAuth {
 
   /** Asks the provider to revoke a credential; false: it cannot, or did not. */
   async revoke(definition: ProviderDefinition, { value, refresh }: AccountCredential): Promise<boolean> {
-    const { revokeUrl, clientId } = definition.auth
+    const { revokeUrl, clientId, clientSecret } = definition.auth
     if (revokeUrl === undefined) return false
     const revoked = async (token: string, hint: string): Promise<boolean> => {
-      const form = { token, token_type_hint: hint, client_id: clientId }
+      const form = { token, token_type_hint: hint, client_id: clientId, client_secret: clientSecret }
       return (await this.#ask({ url: revokeUrl, form, timeoutMs: REVOKE_MS })).status === 200
     }
     const tokens = [...(refresh ? [revoked(refresh, 'refresh_token')] : []), revoked(value, 'access_token')]

@@ -59,6 +59,11 @@ export class ExtensionBackend {
     return this.#status
   }
 
+  /** Whether it was stopped, which is no fault of what it was asked. */
+  get isStopped(): boolean {
+    return this.#stopped
+  }
+
   /** Resident bytes of its process. */
   get resident(): number {
     return this.#process?.resident ?? 0

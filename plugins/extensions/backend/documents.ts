@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { stat } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
-import { refuse, Refusal } from '../../../sdk/index.js'
+import { ignored, refuse, Refusal } from '../../../sdk/index.js'
 import { contains } from '../../../sdk/node/files/paths.js'
 import { LinkError } from '../../../sdk/node/extension/link.js'
 import { LINK_PIECE } from '../../../sdk/node/extension/protocol.js'
@@ -53,10 +53,12 @@ export const derivedDocument = async (
   const late = AbortSignal.timeout(limitMs)
   const within = AbortSignal.any([signal, late])
   const pieces = createReadStream(file, { highWaterMark: LINK_PIECE })
-  let running = false
+  pieces.on('error', ignored('it fails for its reader'))
+  let running: ExtensionBackend | undefined
   try {
-    const { link } = await backends.of(extension).running(within)
-    running = true
+    const backend = backends.of(extension)
+    const { link } = await backend.running(within)
+    running = backend
     const bytes = link.offer(pieces)
     try {
       const asked = { id: document, name: basename(name), bytes }
@@ -72,7 +74,7 @@ export const derivedDocument = async (
     if (error instanceof LinkError) return failed(`could not read it: ${error.message.replace(/^Error: /, '')}`)
     if (!(error instanceof Refusal)) throw error
     if (error.reason !== 'unavailable') return failed(`could not read it: ${error.message}`)
-    return running ? failed('ended while it read it') : failed('does not run', true)
+    return running ? failed('ended while it read it', running.isStopped) : failed('does not run', true)
   } finally {
     pieces.destroy()
   }

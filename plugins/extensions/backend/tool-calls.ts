@@ -49,7 +49,7 @@ export class RunningToolCalls {
     running.waits(true)
     running.put({ kind: 'offer', id: offered, publisher: id, offer })
     const approved = await promise
-    running.waits(false)
+    if (this.#running.has(call)) running.waits([...this.#open.values()].some(open => open.call === call))
     if (!approved) return undefined
     running.allowed.add(offered)
     return offered

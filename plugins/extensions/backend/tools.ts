@@ -64,6 +64,7 @@ export async function* callExtensionTool(
   const backend = backends.of(id)
   const tool = declaredTools(backend).find(declared => declared.name === name)
   if (!tool) return refuse('not-found', `the extension ${id} serves no tool ${name.slice(0, 200)}`)
+  const { link } = await backend.running(signal)
   const waiting: ExtensionToolEvent[] = []
   let wake = () => {}
   const timeoutMs = tool.timeoutMs ?? DEFAULT_MS
@@ -86,7 +87,6 @@ export async function* callExtensionTool(
   )
   listen(true)
   let result: ExtensionToolEvent | undefined
-  const { link } = await backend.running(signal)
   const work = link
     .request(
       'tool',

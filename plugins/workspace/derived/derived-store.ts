@@ -22,6 +22,15 @@ const jsonOf = <T>(text: string): T | undefined => {
   }
 }
 
+/** Notes that a file was used; false: it is not there. */
+const used = (path: string): Promise<boolean> => {
+  const now = new Date()
+  return utimes(path, now, now).then(
+    () => true,
+    () => false,
+  )
+}
+
 /** Texts of documents by the hash of their bytes: at most 256 MiB, the least recently used go first. */
 export class DerivedStore {
   readonly folder: string
@@ -35,8 +44,7 @@ export class DerivedStore {
     const path = join(this.folder, key + ENDING)
     try {
       const kept = JSON.parse(await readFile(path, 'utf8')) as KeptDerivation
-      const now = new Date()
-      await utimes(path, now, now)
+      await used(path)
       return kept
     } catch {
       // A missing or damaged one is derived again.
@@ -55,7 +63,7 @@ export class DerivedStore {
    */
   async textFile(key: string): Promise<string | undefined> {
     const name = key + TEXT_ENDING
-    if (await stat(join(this.folder, name)).catch(() => undefined)) return name
+    if (await used(join(this.folder, name))) return name
     const derivation = (await this.get(key))?.derivation
     if (!derivation) return undefined
     if ('failed' in derivation) return 'failed'

@@ -45,6 +45,7 @@ export class DocumentTexts {
   readonly #host: Pick<Host, 'call' | 'place' | 'signal'>
   readonly #parts: DerivedParts
   readonly #known = new Map<string, KnownFile>()
+  /** Those that are to be read, and the one that is being read. */
   readonly #waiting = new Map<string, { readonly root: string; readonly path: string }>()
   #working: Promise<void> | undefined
 
@@ -89,10 +90,11 @@ export class DocumentTexts {
       const reader = known && readerFor(known, path, types)
       if (known && !reader) continue
       const key = known && reader && textKey(known.hash, reader)
-      const file = key === undefined ? undefined : await this.#parts.store.textFile(key)
+      // On a full disk a text may not be written: the search goes on without it.
+      const file = key === undefined ? undefined : await this.#parts.store.textFile(key).catch(() => undefined)
       if (file === 'failed') continue
       if (file !== undefined) texts.push({ path, file })
-      else if ((known?.restsUntil ?? 0) < Date.now()) {
+      else if (this.#waiting.has(name) || (known?.restsUntil ?? 0) < Date.now()) {
         waiting += 1
         if (this.#waiting.size < MOST_WAITING) this.#waiting.set(name, { root, path })
       }

@@ -74,7 +74,7 @@ export const renderCalls = (host: Host, { store, deriver, readers }: DerivedPart
       return {
         files: await Promise.all(
           files.map(async ({ name, blobs }) => {
-            const reader = DocumentReaders.named(name, types)
+            const reader = isPicture(name) ? undefined : DocumentReaders.named(name, types)
             const format = reader?.kind === 'format' ? reader.format : undefined
             const known = await Promise.all(blobs.map(blob => reader && store.knows(blobKey(blob, reader))))
             return {

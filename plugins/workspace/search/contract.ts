@@ -162,7 +162,8 @@ export interface SearchCalls {
    * `ast` for code of the shape of the query, in which `$NAME` stands for one part and `$$$` for any number, in
    * JavaScript, TypeScript, HTML and CSS. `q` decides by the form of the query and fuses several of them. Questions in
    * words also find other words for the same thing, and files that are about it: what files are about is learned here,
-   * from the workspace's own text (60 to 50,000 files), and sent nowhere.
+   * from the workspace's own text (60 to 50,000 files), and sent nowhere. To people of areas that would tell of files
+   * outside, so they find by words alone, and `features` names `semantic`.
    *
    * `dir` is a folder to stay in, `include` has patterns separated by commas (`*.ts`, `.ts`, `src/**`, `./src`,
    * `!docs`).

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { DocumentTextFile } from '../derived/document-texts.js'
 import { byScore, excerpt, MOST_FILE_LINES, type FoundLine, type SearchedFile, type SearchedFiles } from './found.js'
 import { ripgrep, ripgrepProgram, type TextQuery } from './ripgrep.js'
-import type { DiskSearch } from './text-search.js'
+import { isTimeout, type DiskSearch } from './text-search.js'
 
 /** The texts of documents, as a search uses them. */
 export interface SearchedTexts {
@@ -43,9 +43,9 @@ const scoreOf = (root: string, path: string, whole: boolean): number => {
   return Math.round(((whole ? WHOLE : 0) + DOCUMENT + 9 / (1 + days)) * 1000) / 1000
 }
 
-/** Which part of the words a text has. */
+/** Which part of the words a text has; it was found by one of them, even if capitals change how that is written. */
 const shareOf = (all: readonly string[], found: ReadonlySet<string>): number =>
-  all.length === 0 ? 1 : all.filter(word => [...found].some(one => one.includes(word))).length / all.length
+  all.length === 0 ? 1 : Math.max(1, all.filter(word => [...found].some(one => one.includes(word))).length) / all.length
 
 /** Finds text in what documents say; the lines are those of the derived text. */
 export const documentSearch = async (
@@ -56,6 +56,7 @@ export const documentSearch = async (
 ): Promise<SearchedFiles> => {
   const { texts: kept, waiting } = await texts.of(tree.root, paths.slice(0, MOST_DOCUMENTS), WAIT_MS)
   const found = new Map<string, FoundText>()
+  let late = false
   if (kept.length > 0)
     await ripgrep(place, await ripgrepProgram(), {
       ...query,
@@ -72,6 +73,9 @@ export const documentSearch = async (
         if (known.lines.length < MOST_FILE_LINES)
           known.lines.push({ line, tags: [{ kind: 'text' }], ...excerpt(text, spans), context: CONTEXT })
       },
+    }).catch(error => {
+      if (!isTimeout(signal)) throw error
+      late = true
     })
   const files = kept.flatMap(({ path, file }): SearchedFile[] => {
     const text = found.get(file)
@@ -84,7 +88,7 @@ export const documentSearch = async (
   const some = waiting === 1 ? '1 document is' : `${waiting} documents are`
   return {
     files: files.sort(byScore),
-    partial: waiting > 0 || paths.length > MOST_DOCUMENTS,
+    partial: late || waiting > 0 || paths.length > MOST_DOCUMENTS,
     ...(waiting > 0 && { note: `${some} being read: search again to find what they say` }),
   }
 }

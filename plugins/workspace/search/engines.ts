@@ -235,6 +235,8 @@ const documentQuery = (query: string, text: Omit<DocumentQuery, 'query' | 'all'>
       return { ...text, query }
     case 'words': {
       const all = tellingWords(query)
+      // Without a word the pattern would be in every line.
+      if (all.length === 0) return undefined
       return {
         query: all.map(word => word.replaceAll('$', String.raw`\$`)).join('|'),
         literal: false,

@@ -1,4 +1,5 @@
 import t, { type Test } from 'tap'
+import { openLoopback } from '../../../plugins/accounts/sign-in/loopback.js'
 import { OAuth, signInPage } from '../../../plugins/accounts/sign-in/oauth.js'
 import type { WireRequest } from '../../../plugins/accounts/provider-wire.js'
 import type { ProviderDefinition } from '../../../plugins/providers/contract.js'
@@ -144,6 +145,7 @@ t.test('a definition says what its page and its requests for tokens have beside 
   t.match(Object.fromEntries(page.searchParams), { x: '1', access_type: 'offline', state: 's', client_id: 'id' })
   await oauth.redeem(definition(), { code: 'c', verifier: 'v' })
   await oauth.renew(definition({ tokenBody: 'json' }), 'rt')
+  await oauth.revoke(definition({ revokeUrl: 'https://a.example/revoke' }), { kind: 'bearer', value: 'at' })
   t.match(
     asked,
     exactly(
@@ -152,6 +154,17 @@ t.test('a definition says what its page and its requests for tokens have beside 
         asJson: false,
       },
       { form: { grant_type: 'refresh_token', client_secret: 'told-to-everybody' }, asJson: true },
+      { form: { token: 'at', client_id: 'id', client_secret: 'told-to-everybody' } },
     ),
   )
+})
+
+t.test('the address that a browser comes back to ends with the state, whatever it begins with', async t => {
+  for (const registered of ['http://localhost', 'http://localhost/', 'http://127.0.0.1/back', 'http://localhost/a/']) {
+    const listener = await openLoopback(registered, 'state', async () => ({ status: 200, title: 'Here', text: '' }))
+    t.teardown(() => listener!.close())
+    const back = listener!.redirectUri.replace('localhost', '127.0.0.1')
+    t.match(back, /[^/]\/state$/, registered)
+    t.equal((await fetch(`${back}?code=c`)).status, 200, registered)
+  }
 })

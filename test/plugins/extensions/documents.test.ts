@@ -1,9 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import { derivedDocument, documentTypes } from '../../../plugins/extensions/backend/documents.js'
 import type { Backends } from '../../../plugins/extensions/backend/runtime.js'
+import { Refusal } from '../../../sdk/index.js'
 import { ExtensionLink } from '../../../sdk/node/extension/link.js'
 import type { BackendOperations, LinkMessage } from '../../../sdk/node/extension/protocol.js'
 import { until } from '../../support/browser/browser.js'
@@ -177,21 +182,61 @@ t.test('an extension derives the text of files for viewers, search and diffs', a
   })
 })
 
-t.test('a backend that does not answer is given up, and its bytes with it', async t => {
-  const folder = t.testdir({ 'file.plan': 'PLAN\0' })
+/** What asks a backend that takes messages and answers none. */
+const unanswered = (folder: string, limitMs: number) => {
   const sent: LinkMessage[] = []
   const link = new ExtensionLink<BackendOperations>({
     send: message => sent.push(message),
     answer: async () => ({}),
     failure: () => ({ message: 'x' }),
   })
-  const backend = { running: async () => ({ link }) }
+  const backend = { running: async () => ({ link }), isStopped: false }
   const deps = {
     backends: { of: () => backend, all: [] } as unknown as Backends,
     records: { refused: () => undefined },
     data: folder,
-    limitMs: 2,
+    limitMs,
   }
+  return { sent, link, backend, deps }
+}
+
+t.test('a file is blamed for the end of a backend that crashed, not of one that was stopped', async t => {
+  const folder = t.testdir({ 'file.plan': 'PLAN\0' })
+  const asked = { extension: ID, document: 'plans', name: 'file.plan', file: join(folder, 'file.plan') }
+  for (const isStopped of [false, true]) {
+    const { sent, link, backend, deps } = unanswered(folder, 60_000)
+    const answer = derivedDocument(deps, asked, new AbortController().signal)
+    await until(async () => sent.length > 0)
+    backend.isStopped = isStopped
+    link.break(new Refusal('unavailable', 'the extension is not running: it was stopped'))
+    t.match(await answer, { failed: /ended while it read it/, passing: isStopped })
+  }
+})
+
+t.test('a file that cannot be opened fails its document alone', async t => {
+  // The path of a socket has at most 107 bytes.
+  const folder = mkdtempSync(join(realpathSync(tmpdir()), 'closed-'))
+  t.teardown(() => rmSync(folder, { recursive: true }))
+  const socket = createServer().listen(join(folder, 'file.plan'))
+  await once(socket, 'listening')
+  t.teardown(() => socket.close())
+  const { link, deps, sent } = unanswered(folder, 60_000)
+  const asked = { extension: ID, document: 'plans', name: 'file.plan', file: join(folder, 'file.plan') }
+  const answer = derivedDocument(deps, asked, new AbortController().signal)
+  await until(async () => sent.length > 0)
+  await delay(100)
+  const [request] = sent
+  const stream = (request as unknown as { input: { bytes: { stream: number } } }).input.bytes.stream
+  link.receive({ kind: 'pull', stream })
+  await until(async () => sent.length > 1)
+  t.match(sent[1], { kind: 'next', stream, failure: { message: 'x' } })
+  link.break(new Refusal('unavailable', 'it ended'))
+  t.match(await answer, { failed: /ended while it read it/ })
+})
+
+t.test('a backend that does not answer is given up, and its bytes with it', async t => {
+  const folder = t.testdir({ 'file.plan': 'PLAN\0' })
+  const { sent, link, deps } = unanswered(folder, 2)
   const alive = setInterval(() => {}, 1_000)
   t.teardown(() => clearInterval(alive))
   const asked = { extension: ID, document: 'plans', name: 'file.plan', file: join(folder, 'file.plan') }

@@ -1,4 +1,6 @@
 import t from 'tap'
+import { RunningToolCalls } from '../../../plugins/extensions/backend/tool-calls.js'
+import { callExtensionTool } from '../../../plugins/extensions/backend/tools.js'
 import { walled } from '../../attack/support.js'
 import { extensionDaemon } from '../../support/extensions/world.js'
 import { exactly } from '../../support/lists.js'
@@ -85,3 +87,40 @@ t.test(
     t.notOk(refused.some(({ kind }) => kind === 'service_event' || kind === 'service_receipt'))
   },
 )
+
+const TERMS = { slug: 'print', name: 'Print', description: 'Prints.', creditsPerRun: 1, request: 'a page' }
+
+t.test('the time of a call stands still while one of its offers waits, and a call that is over has none', async t => {
+  const calls = new RunningToolCalls()
+  const [offered, waits]: [string[], boolean[]] = [[], []]
+  const call = calls.begin(
+    ID,
+    event => event.kind === 'offer' && offered.push(event.id),
+    on => waits.push(on),
+  )
+  const [one, other, last] = [1, 2, 3].map(() => calls.offer({ id: ID }, call, TERMS))
+  calls.answer(offered[0]!, true)
+  t.equal(await one, offered[0])
+  calls.answer(offered[1]!, false)
+  t.equal(await other, undefined)
+  t.notOk(waits.includes(false), 'the last one is still open')
+  calls.end(call)
+  t.equal(await last, undefined)
+  t.notOk(waits.includes(false))
+})
+
+t.test('a call of a tool whose backend does not start is over', async t => {
+  const calls = new RunningToolCalls()
+  const contributes = { tools: [{ name: 'print', title: 'P', description: 'P', input: {} }] }
+  const backend = {
+    extension: { id: ID, manifest: { contributes } },
+    tools: new Set(['print']),
+    running: async () => Promise.reject(new Error('it does not start')),
+  }
+  const deps = { backends: { of: () => backend, all: [] }, records: { refused: () => undefined }, calls }
+  const asked = { server: `extension:${ID}`, name: 'print', input: {}, conversationId: 'c', run: 'r' }
+  const called = callExtensionTool(deps as never, asked, { signal: new AbortController().signal })
+  await t.rejects(called.next(), { message: /does not start/ })
+  const late = new Promise((_, reject) => setTimeout(() => reject(new Error('it still runs')), 1_000).unref())
+  await t.rejects(Promise.race([calls.offer({ id: ID }, 1, TERMS), late]), { message: /runs no call 1/ })
+})

@@ -2,7 +2,9 @@ import { readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t, { type Test } from 'tap'
+import { IndexStore } from '../../../plugins/workspace/search/index/index-store.js'
 import { likeWords } from '../../../plugins/workspace/search/index/like-words.js'
+import { Meaning } from '../../../plugins/workspace/search/index/meaning.js'
 import { likenessOf, learnSpace } from '../../../plugins/workspace/search/index/space.js'
 import { workspaceWorld } from './support.js'
 
@@ -87,6 +89,98 @@ void t.test('files are found by what they are about, also without one of the wor
     await learned()
     t.ok((await search(question)).groups.length >= 8)
   })
+})
+
+void t.test('what lies outside of the areas of a person changes no answer of theirs', async t => {
+  const { daemon, search, learned, as } = await world(t)
+  await daemon.client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['src/bakery'] })
+  const [guessed, own] = [wordOf('harbour', 1), wordOf('bakery', 1)]
+  // They write words that they suspect elsewhere, and ask for them.
+  writeFileSync(join(daemon.workspace, 'src/bakery/own.ts'), `/** ${guessed} ${own} deletes */\nexport const a = 1\n`)
+  const answer = async (query: string) => {
+    const { groups, total, features } = await as('ann').call('GET /workspace/search', { query, mode: 'q' })
+    return { groups, total, features }
+  }
+  const queries = [`${guessed} ${own}`, `${guessed} ${wordOf('harbour', 2)}`, `remove ${own}`]
+  await learned()
+  await until(async () => (await answer(queries[0]!)).groups[0]?.path === 'src/bakery/own.ts')
+  const before = await Promise.all(queries.map(answer))
+  t.match(JSON.stringify(before), /"bm25"/)
+  for (const subject of SUBJECTS.filter(each => each !== 'bakery'))
+    rmSync(join(daemon.workspace, 'src', subject), { recursive: true })
+  await until(async () => (await search(`${guessed} words`)).groups.every(({ path }) => path.startsWith('src/bakery')))
+  t.same(await Promise.all(queries.map(answer)), before)
+})
+
+/** An index of the files; each `opened` stands for a start of its thread. */
+const indexed = (t: Test) => {
+  const path = join(t.testdir({}), 'index.sqlite')
+  const store = new IndexStore(path)
+  t.teardown(() => store.close())
+  const put = (name: string, notes: string) => {
+    const chunks = [{ line: 1, lines: 1, head: '', notes, body: '' }]
+    store.transaction(() => store.put({ path: name, size: 1, mtimeMs: 1, class: 'source', chunks }))
+  }
+  for (const [name, text] of Object.entries(files())) put(name, text)
+  const opened = (): Meaning => {
+    const meaning = new Meaning(store, path)
+    store.onPut = (file, name, chunks) => meaning.placed(file, name, chunks)
+    store.onDelete = file => meaning.gone(file)
+    return meaning
+  }
+  return { store, put, opened }
+}
+
+void t.test('files that change while it learns are placed by what was learned', async t => {
+  const { store, put, opened } = indexed(t)
+  const meaning = opened()
+  const changes = ['src/harbour/1.ts', 'src/harbour/2.ts']
+  const change = (path: string) => put(path, STEPS.map(step => wordOf('orchard', step)).join(' '))
+  meaning.onMissed = paths => paths.forEach(change)
+  meaning.learn()
+  while (meaning.nearness([]) === undefined) {
+    changes.forEach(change)
+    await new Promise(resolve => setImmediate(resolve))
+  }
+  const directions = new Map(store.directions().map(({ file, vector }) => [file, vector]))
+  const directionOf = (path: string) =>
+    directions.get(store.get<{ id: number }>('SELECT id FROM files WHERE path = ?', path)!.id)!
+  t.equal(directions.size, 80)
+  for (const path of changes) {
+    const to = (other: string) => likenessOf(directionOf(path), directionOf(other))
+    t.ok(to('src/orchard/0.ts') > to('src/harbour/0.ts'), `${path} is about what it says now`)
+  }
+})
+
+void t.test('it learns again once a third of the files changed, however often the index ended meanwhile', async t => {
+  const { store, put, opened } = indexed(t)
+  const first = opened()
+  first.learn()
+  await until(async () => first.nearness([]) !== undefined)
+  const third = Array.from({ length: 27 }, (_, at) => `src/${SUBJECTS[at % 8]}/${Math.floor(at / 8)}.ts`)
+  const placed = () => store.directions().filter(each => each.placed).length
+  for (const [at, path] of third.entries()) {
+    t.equal(placed(), at)
+    opened().nearness([])
+    for (const text of ['once', 'twice']) put(path, text)
+  }
+  opened().learn()
+  await until(async () => store.directions().length === 80 && placed() === 0)
+})
+
+void t.test('a file of very many words is placed by the first of them', t => {
+  const asked = new Set<string>()
+  const store = {
+    stem: (word: string) => (asked.add(word), word),
+    directions: () => [{ file: 1, vector: new Int8Array(128), placed: false }],
+    wordDirection: () => undefined,
+    putDirection: () => {},
+  } as unknown as IndexStore
+  const body = Array.from({ length: 20_000 }, (_, at) => `w${at}`).join(' ')
+  new Meaning(store, '').placed(2, 'data', [{ line: 1, lines: 1, head: 'named', notes: '', body }])
+  t.equal(asked.size, 5_000)
+  t.ok(asked.has('data') && asked.has('named'))
+  t.end()
 })
 
 void t.test('where there are few files nothing is learned, and the answer says so', async t => {

@@ -28,7 +28,7 @@ export interface IndexedFile {
   readonly chunks: readonly TextChunk[]
 }
 
-const VERSION = 6
+const VERSION = 7
 /** An index does not grow beyond this; what does not fit is reported as not read. */
 const MOST_BYTES = 2 * 1024 ** 3
 
@@ -58,7 +58,7 @@ const SCHEMA = `
   );
   CREATE VIRTUAL TABLE spots USING fts5vocab(words, instance);
   CREATE TABLE word_directions (word TEXT PRIMARY KEY, rarity REAL NOT NULL, vector BLOB NOT NULL) WITHOUT ROWID;
-  CREATE TABLE file_directions (file INTEGER PRIMARY KEY, vector BLOB NOT NULL);
+  CREATE TABLE file_directions (file INTEGER PRIMARY KEY, vector BLOB NOT NULL, placed INTEGER NOT NULL);
   CREATE VIRTUAL TABLE trigrams USING fts5(name, content='', tokenize='trigram');
   PRAGMA user_version = ${VERSION};
 `
@@ -291,10 +291,16 @@ export class IndexStore {
     return row && { rarity: row.rarity, vector: new Float32Array(row.vector.slice().buffer) }
   }
 
-  /** The directions of files. */
-  directions(): [number, Int8Array][] {
-    const rows = this.all<{ file: number; vector: Uint8Array }>('SELECT file, vector FROM file_directions')
-    return rows.map(({ file, vector }) => [file, new Int8Array(vector)])
+  /** The directions of files, and whether each was placed since they were learned. */
+  directions(): { file: number; vector: Int8Array; placed: boolean }[] {
+    return this.all<{ file: number; vector: Uint8Array; placed: number }>('SELECT * FROM file_directions').map(
+      ({ file, vector, placed }) => ({ file, vector: new Int8Array(vector), placed: placed === 1 }),
+    )
+  }
+
+  /** The paths of files that are still there. */
+  pathsOf(files: Iterable<number>): string[] {
+    return [...files].flatMap(id => this.get<{ path: string }>('SELECT path FROM files WHERE id = ?', id)?.path ?? [])
   }
 
   /** Forgets what was learned. */
@@ -316,14 +322,20 @@ export class IndexStore {
     })
   }
 
-  putDirection(file: number, vector: Int8Array): void {
-    this.#run('INSERT OR REPLACE INTO file_directions (file, vector) VALUES (?, ?)', file, new Uint8Array(vector))
+  /** Sets the direction of a file, which was learned or is placed by those of its words. */
+  putDirection(file: number, vector: Int8Array, placed: boolean): void {
+    this.#run(
+      'INSERT OR REPLACE INTO file_directions (file, vector, placed) VALUES (?, ?, ?)',
+      file,
+      new Uint8Array(vector),
+      Number(placed),
+    )
   }
 
   /** Sets the directions of files in one step; answers those of files that are still there. */
   putDirections(all: readonly (readonly [number, Int8Array])[]): (readonly [number, Int8Array])[] {
     const there = all.filter(([file]) => this.get('SELECT 1 AS there FROM files WHERE id = ?', file))
-    this.transaction(() => there.forEach(([file, vector]) => this.putDirection(file, vector)))
+    this.transaction(() => there.forEach(([file, vector]) => this.putDirection(file, vector, false)))
     return there
   }
 

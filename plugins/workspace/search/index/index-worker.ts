@@ -24,6 +24,7 @@ store.onPut = (file, name, chunks) => meaning.placed(file, name, chunks)
 store.onDelete = file => meaning.gone(file)
 store.onRebuild = () => meaning.reset()
 indexer.onCurrent = () => meaning.learn()
+meaning.onMissed = paths => indexer.changed(paths)
 
 const answers: { [Q in keyof IndexQuestions]: (input: IndexQuestions[Q]['input']) => IndexQuestions[Q]['output'] } = {
   compare: () => indexer.compare(),

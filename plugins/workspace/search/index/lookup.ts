@@ -231,9 +231,10 @@ const LEAST_NEAR = 0.35
 export const findChunks = (store: IndexStore, meanings: FileMeanings, { words, scope }: WordsQuestion): FoundChunks => {
   const stems = [...new Set(words.flatMap(each => store.stem(each) ?? []))]
   const asked = stems.map(stem => ({ stem, like: [...meanings.like(stem)] }))
-  const worded = wordScores(store, asked, path => admits(scope, path)).slice(0, MOST_FILES)
+  const worded = wordScores(store, asked, scope).slice(0, MOST_FILES)
   const most = worded[0]?.score ?? 1
-  const nearness = meanings.nearness(stems)
+  // What files are about is learned from all of them, so to people of areas it would tell of others.
+  const nearness = scope.reach ? undefined : meanings.nearness(stems)
   const files = worded.map(({ id, path, score, coverage, parts }, at) => {
     const near = nearness && at < RERANKED ? Math.max(0, nearness.get(id) ?? 0) : undefined
     const share = score / most + (at < RERANKED ? COVERAGE * coverage : 0) + MEANING * (near ?? 0)

@@ -22,6 +22,8 @@ const CHANGED_SHARE = 1 / 3
 const PAUSE_MS = 600_000
 const BATCH = 500
 const MOST_STEMS = 50_000
+/** Further words of one file are left out: to stem each takes longer than to read the file. */
+const MOST_WORDS = 5_000
 /** What words of like meaning count for in the direction of a question, beside its own. */
 const LIKE = 0.5
 const WORD = /[\p{L}\p{N}]+/gu
@@ -37,7 +39,12 @@ export class Meaning {
   #learning: Worker | undefined
   #like: ReadonlyMap<string, ReadonlySet<string>> | undefined
   #learnedAt = 0
-  #changed = 0
+  /** Files that changed since it learned. */
+  #placed = new Set<number>()
+  /** Files that changed while it learns. */
+  readonly #missed = new Set<number>()
+  /** Called with files that have to be read again, because they changed while it learned. */
+  onMissed: ((paths: string[]) => void) | undefined
 
   constructor(store: IndexStore, path: string) {
     this.#store = store
@@ -61,26 +68,36 @@ export class Meaning {
 
   /** Places a file that changed; its words have the directions that were learned. */
   placed(file: number, path: string, chunks: readonly TextChunk[]): void {
-    this.#changed += 1
+    if (this.#learning) this.#missed.add(file)
     if (!this.#isLearned()) return
+    const counts = this.#counts(path, chunks)
+    const weights = new Map([...counts].map(([stem, count]) => [stem, weightOf(count)]))
+    const vector = this.#direction(weights)
+    this.#files?.set(file, vector)
+    this.#placed.add(file)
+    this.#store.putDirection(file, vector, true)
+  }
+
+  /** How often each stem occurs in a file. */
+  #counts(path: string, chunks: readonly TextChunk[]): Map<string, WordCounts> {
     const counts = new Map<string, WordCounts>()
+    const words = new Set<string>()
     for (const field of WORD_FIELDS)
       for (const word of textsOf(field, path, chunks).flatMap(text => text.toLowerCase().match(WORD) ?? [])) {
-        const stem = this.#stem(word)
+        if (words.size < MOST_WORDS) words.add(word)
+        const stem = words.has(word) ? this.#stem(word) : undefined
         if (stem === undefined) continue
         const known = counts.get(stem) ?? { path: 0, head: 0, notes: 0, body: 0 }
         counts.set(stem, known)
         known[field] += 1
       }
-    const weights = new Map([...counts].map(([stem, count]) => [stem, weightOf(count)]))
-    const vector = this.#direction(weights)
-    this.#files?.set(file, vector)
-    this.#store.putDirection(file, vector)
+    return counts
   }
 
   /** Forgets a file. */
   gone(file: number): void {
     this.#files?.delete(file)
+    this.#placed.delete(file)
   }
 
   /** Forgets everything, because the index begins again. */
@@ -88,9 +105,10 @@ export class Meaning {
     void this.#learning?.terminate()
     this.#learning = undefined
     this.#files = undefined
+    this.#placed.clear()
+    this.#missed.clear()
     this.#stems.clear()
     this.#learnedAt = 0
-    this.#changed = 0
   }
 
   #isLearned(): boolean {
@@ -98,8 +116,10 @@ export class Meaning {
   }
 
   #fileVectors(): Map<number, Int8Array> {
-    this.#files ??= new Map(this.#store.directions())
-    return this.#files
+    if (this.#files) return this.#files
+    const known = this.#store.directions()
+    this.#placed = new Set(known.filter(({ placed }) => placed).map(({ file }) => file))
+    return (this.#files = new Map(known.map(({ file, vector }) => [file, vector])))
   }
 
   #direction(weights: ReadonlyMap<string, number>): Int8Array {
@@ -111,7 +131,7 @@ export class Meaning {
     return asBytes(sum)
   }
 
-  /** How near each file is to these words; undefined: nothing was learned, or none of the words. */
+  /** How near each file is to these words: none where none of them was learned; undefined: nothing was learned. */
   nearness(stems: readonly string[]): ReadonlyMap<number, number> | undefined {
     if (!this.#isLearned()) return undefined
     const weights = new Map<string, number>()
@@ -127,10 +147,10 @@ export class Meaning {
     const { files } = this.#store.size
     if (this.#learning || files < FEWEST_LEARNED || files > MOST_LEARNED) return
     const known = this.#fileVectors().size
-    if (known > 0 && this.#changed < known * CHANGED_SHARE) return
+    if (known > 0 && this.#placed.size < known * CHANGED_SHARE) return
     if (this.#learnedAt > 0 && performance.now() - this.#learnedAt < PAUSE_MS) return
     this.#learnedAt = performance.now()
-    this.#changed = 0
+    this.#missed.clear()
     const worker = new Worker(WORKER, {
       workerData: { path: this.#path },
       env: {},
@@ -152,6 +172,7 @@ export class Meaning {
 
   async #keep({ ids, words, files }: LearnedSpace, worker: Worker): Promise<void> {
     this.#files = new Map()
+    this.#placed.clear()
     this.#store.dropDirections()
     for (let from = 0; from < words.length; from += BATCH) {
       this.#store.putWordDirections(words.slice(from, from + BATCH))
@@ -161,6 +182,8 @@ export class Meaning {
     // All in one step: a part of the files would look like all of them after a crash.
     const placed = ids.map((id, at) => [id, files[at]!] as const)
     this.#files = new Map(this.#store.putDirections(placed))
+    this.#learning = undefined
+    this.onMissed?.(this.#store.pathsOf(this.#missed))
   }
 }
 

@@ -1,4 +1,6 @@
+import { accessTo, type Reach } from '../../../../sdk/index.js'
 import { MOST_FILE_LINES } from '../found.js'
+import { admits, type SearchScope } from '../search-scope.js'
 import type { IndexStore } from './index-store.js'
 import { WORD_FIELDS } from './space.js'
 
@@ -90,23 +92,53 @@ interface WordCount {
   readonly parts: Map<number, WordPart>
 }
 
+const SIZES = `
+  SELECT id, path, ${WORD_FIELDS.map(field => `${field}_words`).join(', ')},
+  (SELECT count(*) FROM chunks WHERE chunks.file = files.id) AS parts FROM files
+`
+
+interface SizeRow {
+  readonly id: number
+  readonly path: string
+  readonly parts: number
+  readonly [length: `${string}_words`]: number
+}
+
+/** The files that the rarity of words is measured by. */
+interface MeasuredFiles {
+  readonly files: number
+  readonly words: readonly number[]
+  readonly parts: number
+  /** Left out: all files. */
+  readonly ids?: ReadonlySet<number>
+}
+
+/** Words are measured by the files that somebody may read: else scores would tell how many others have them. */
+const measuredFiles = (store: IndexStore, reach: Reach): MeasuredFiles => {
+  if (!reach) return { ...store.size, parts: store.partCount() }
+  const rows = store.all<SizeRow>(SIZES).filter(({ path }) => accessTo(reach, path) !== undefined)
+  const total = (count: (row: SizeRow) => number) => rows.reduce((sum, row) => sum + count(row), 0)
+  return {
+    files: rows.length,
+    words: WORD_FIELDS.map(field => total(row => row[`${field}_words`]!)),
+    parts: total(({ parts }) => parts),
+    ids: new Set(rows.map(({ id }) => id)),
+  }
+}
+
 const LENGTHS = `SELECT path, ${WORD_FIELDS.map(field => `${field}_words`).join(', ')} FROM files WHERE id = ?`
 
 /**
  * Ranks files by words: BM25 over whole files, of each field by itself. So the name of a file counts as much as all of
  * its code, and a long file fits no better for containing more words. Words near each other count a little more.
  */
-export const wordScores = (
-  store: IndexStore,
-  words: readonly AskedWord[],
-  admits: (path: string) => boolean,
-): WordedFile[] => {
-  const { files: total, words: lengths } = store.size
+export const wordScores = (store: IndexStore, words: readonly AskedWord[], scope: SearchScope): WordedFile[] => {
+  const { files: total, words: lengths, parts: allParts, ids } = measuredFiles(store, scope.reach)
   const files = new Map<number, ScoredFile | undefined>()
   const fileOf = (id: number): ScoredFile | undefined => {
     if (files.has(id)) return files.get(id)
     const row = store.get<{ path: string; [length: `${string}_words`]: number }>(LENGTHS, id)
-    const admitted = row && admits(row.path)
+    const admitted = row && admits(scope, row.path)
     const relative = (field: string, at: number) => (row![`${field}_words`]! * total) / lengths[at]!
     const file = admitted && {
       ...{ id, path: row.path, lengths: WORD_FIELDS.map(relative), score: 0, coverage: 0, parts: new Map() },
@@ -115,11 +147,17 @@ export const wordScores = (
     return file || undefined
   }
   let most = 0
-  const common = Math.max(FEW_PARTS, store.partCount() * MOST_LIKE)
+  const common = Math.max(FEW_PARTS, allParts * MOST_LIKE)
+  const spotsWith = (word: string): Map<number, FileSpots> => {
+    const found = spotsOf(store.all<SpotRow>(SPOTS, word))
+    return ids ? new Map([...found].filter(([id]) => ids.has(id))) : found
+  }
+  const partsWith = (word: string): number =>
+    ids ? [...spotsWith(word).values()].reduce((sum, { parts }) => sum + parts.size, 0) : store.partsWith(word)
   for (const { stem, like } of words) {
     const counted = new Map<ScoredFile, WordCount>()
     const count = (word: string, share: number): number => {
-      const found = spotsOf(store.all<SpotRow>(SPOTS, word))
+      const found = spotsWith(word)
       const rarity = share * Math.log(1 + (total - found.size + 0.5) / (found.size + 0.5))
       for (const [id, spots] of found) {
         const file = fileOf(id)
@@ -127,7 +165,7 @@ export const wordScores = (
       }
       return found.size > 0 ? rarity : 0
     }
-    const others = like.filter(word => store.partsWith(word) <= common)
+    const others = like.filter(word => partsWith(word) <= common)
     const top = Math.max(count(stem, 1), ...others.map(word => count(word, LIKE)))
     most += top
     for (const [file, { score, parts }] of counted) {
