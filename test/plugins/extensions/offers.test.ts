@@ -1,4 +1,6 @@
 import t from 'tap'
+import { RunningToolCalls } from '../../../plugins/extensions/backend/tool-calls.js'
+import type { ExtensionToolEvent } from '../../../plugins/extensions/contract.js'
 import { walled } from '../../attack/support.js'
 import { extensionDaemon } from '../../support/extensions/world.js'
 import { exactly } from '../../support/lists.js'
@@ -85,3 +87,35 @@ t.test(
     t.notOk(refused.some(({ kind }) => kind === 'service_event' || kind === 'service_receipt'))
   },
 )
+
+t.test('the time of a call stands still while one of its offers waits, and what it shows is limited', async t => {
+  const calls = new RunningToolCalls()
+  const shown: ExtensionToolEvent[] = []
+  const waits: boolean[] = []
+  const call = calls.begin(
+    ID,
+    event => shown.push(event),
+    on => waits.push(on),
+  )
+  const terms = { slug: 'print', name: 'Print', description: 'Prints.', creditsPerRun: 1, request: 'A page' }
+  const offered = [1, 2, 3].map(() => calls.offer({ id: ID }, call, terms))
+  const ids = shown.flatMap(event => (event.kind === 'offer' ? event.id : []))
+  calls.answer(ids[0]!, true)
+  t.equal(await offered[0], ids[0])
+  t.same(waits, [true, true, true], 'two offers are still open')
+  calls.answer(ids[1]!, false)
+  calls.answer(ids[2]!, true)
+  t.same(await Promise.all(offered), [ids[0], undefined, ids[2]])
+  t.same(waits, [true, true, true, false, false])
+
+  const show = (event: Parameters<RunningToolCalls['served']>[3]) => calls.served(ID, call, ids[0]!, event)
+  t.throws(() => show({ event: 'result', data: 'x'.repeat(300_000) }), /^data: expected at most/)
+  for (let step = 1; step < 500; step++) show({ event: 'status', text: 'printing' })
+  t.throws(() => show({ event: 'status', text: 'too much' }), /at most 500 steps/)
+  show({ event: 'receipt', outcome: 'ok', credits: 1 })
+  t.match(shown.at(-1), { kind: 'served', event: { event: 'receipt' } }, 'what it cost is always shown')
+  const last = calls.offer({ id: ID }, call, terms)
+  calls.end(call)
+  t.equal(await last, undefined)
+  t.equal(waits.at(-1), true, 'no clock starts for a call that is over')
+})
