@@ -1,3 +1,4 @@
+import { isSealed } from '../../sdk/node/access/sealed-secrets.js'
 import type { CapabilityRecord } from '../capabilities/contract.js'
 import { boundRefusal, isBound, placeholderFor } from './binding.js'
 import type { BoundSecret, ResolvedText, SecretText, SecretUser } from './contract.js'
@@ -11,9 +12,6 @@ export interface Resolution {
   readonly used: readonly string[]
 }
 
-/** Ends the name of a seed of one-time codes, which no text gets: `GET /capabilities/{id}/otp` answers the codes. */
-const SEED = '/otp'
-
 /** What a user may refer to: plain keys that its persona may use, and the fields of the capabilities it has. */
 export const usable = (
   secrets: readonly StoredSecret[],
@@ -23,11 +21,13 @@ export const usable = (
   const fields = new Set(
     connected
       .filter(({ id }) => capabilities?.includes(id) ?? true)
-      .flatMap(({ id, secrets: names }) => names.map(field => `${id}/${field}`)),
+      .flatMap(({ id, kind, secrets: names }) =>
+        names.filter(field => !isSealed(kind, field)).map(field => `${id}/${field}`),
+      ),
   )
   const may = ({ name, kind, personas }: StoredSecret): boolean =>
     kind === 'field'
-      ? fields.has(name) && !name.startsWith('ext/') && !name.endsWith(SEED)
+      ? fields.has(name) && !name.startsWith('ext/')
       : personas === undefined || (persona !== undefined && personas.includes(persona))
   return new Map(secrets.filter(may).map(each => [each.name, each]))
 }

@@ -1,10 +1,7 @@
 import { hash } from 'node:crypto'
-import { isIP } from 'node:net'
 import { refuse } from '../../../sdk/index.js'
-import { addressKind } from '../../../sdk/node/network/addresses.js'
-import { normalHost } from '../../../sdk/node/network/host-form.js'
 import { askOutside, webAddress, type OutboundReply } from '../../../sdk/node/network/outbound.js'
-import { isNearName } from '../../../sdk/node/network/policy.js'
+import { isOpenOnTheWay } from '../../../sdk/node/network/policy.js'
 import type { EarlierPayment, PaidRequest, PaymentHeader, PaymentOutcome } from '../../capabilities/contract.js'
 import type { ToolResult } from '../providers/adapter.js'
 import type { PayInput } from './contract.js'
@@ -20,10 +17,7 @@ export const pay = tool('Pay', {
   category: 'fetch',
   refine: (input, misfit) => {
     refineRequest(input, misfit)
-    const url = webAddress(input.url)
-    const host = normalHost(url.hostname) ?? ''
-    const near = isIP(host) ? addressKind(host) !== 'public' : isNearName(host)
-    if (url.protocol !== 'https:' && !near)
+    if (isOpenOnTheWay(webAddress(input.url)))
       misfit('url', 'https, for what is paid could be changed on the way', input.url)
   },
   describe: ({ url, method = 'GET' }) => {
@@ -123,9 +117,9 @@ const again = async (before: EarlierPayment, input: PayInput, context: ToolConte
   const late = 'it expired before the server took it'
   if (before.outcome === 'failed') return unpaid(before, late)
   if ((before.until ?? 0) <= Date.now()) {
-    const { outcome, ...found } = await context.paying.settle(context.call, before.key, { status: 0, answer: '' })
-    if (outcome === 'paid') return failed(`${receipt({ outcome, ...found })}, but what the server answered is lost`)
-    return unpaid({ ...found, outcome: 'failed' }, late)
+    const found = await context.paying.settle(context.call, before.key, { status: 0, answer: '' })
+    if (found.outcome === 'paid') return failed(`${receipt(found)}, but what the server answered is lost`)
+    return unpaid(found, late)
   }
   return paid(before.header, input, context, before.key)
 }
@@ -133,11 +127,13 @@ const again = async (before: EarlierPayment, input: PayInput, context: ToolConte
 const receipt = ({ amountUsd, network, transaction }: PaymentOutcome): string =>
   `paid $${amountUsd} on ${network}${transaction === undefined ? '' : `, transaction ${transaction}`}`
 
-const unpaid = ({ outcome, amountUsd, reason, until }: PaymentOutcome, problem: string): ToolResult => {
+const unpaid = ({ outcome, amountUsd, reason, until = 0 }: PaymentOutcome, problem: string): ToolResult => {
   const why = reason ?? problem
   if (outcome === 'failed') return failed(`$${amountUsd} was not paid: ${why}. Call again for a new payment`)
+  if (until <= Date.now())
+    return failed(`$${amountUsd} may be paid: the network does not say yet. Call again in a minute to ask it again`)
   return failed(
-    `$${amountUsd} is not settled: ${why}. The server can take it until ${new Date(until ?? 0).toISOString()}; `
+    `$${amountUsd} is not settled: ${why}. The server can take it until ${new Date(until).toISOString()}; `
       + 'until then an equal call sends the same payment again, and no second one',
   )
 }

@@ -61,7 +61,7 @@ export const cardedKind = (
       return found ? kind.probe(found, signal, thorough) : withoutCard()
     },
     recorded: async entry => kind.recorded?.(whole(entry)),
-    ...(kind.release && { release: (id, config) => kind.release!(id, config) }),
+    ...(kind.release && { release: id => kind.release!(id) }),
     forget: async id => kind.forget?.(id),
     rename: async (id, to) => kind.rename?.(id, to),
     busy: id => kind.busy?.(id) ?? false,

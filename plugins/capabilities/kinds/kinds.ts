@@ -2,6 +2,7 @@ import { refuse, Refusal, type Host } from '../../../sdk/index.js'
 import type { ActionCarrier, ActionEnd } from '../actions/contract.js'
 import type { ConnectionCard } from '../cards/cards.js'
 import type { CardCategory } from '../cards/contract.js'
+import { CAPABILITIES_FILE } from '../records/capability-file.js'
 import type { CapabilityStatus } from '../records/contract.js'
 import type { ForwardedKind } from '../records/forwards.js'
 import type { KindActions, KindHandler, OpenEntry } from '../records/kinds.js'
@@ -32,6 +33,17 @@ export class Kinds {
   /** What serves these kinds; the other groups are asked only where one of them is not this group's own. */
   async of(kinds: Iterable<string>): Promise<KnownKinds> {
     return [...kinds].every(kind => this.#own.handlers.has(kind)) ? this.#own : this.all()
+  }
+
+  /** Refuses what is not of this kind for the id of a connection whose entry was changed by hand: its secrets stay. */
+  async assertUnclaimed(id: string, kind?: string): Promise<void> {
+    for (const handler of this.#own.handlers.values())
+      if (handler.kind !== kind && (await handler.claims?.(id)))
+        refuse(
+          'conflict',
+          `${id} is of kind ${handler.kind}, and its entry in ${CAPABILITIES_FILE} was removed or changed by hand: `
+            + 'put it back, or choose another id',
+        )
   }
 
   /** Every kind; the first of two contributions to one kind counts. */

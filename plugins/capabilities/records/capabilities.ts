@@ -134,6 +134,7 @@ export class Capabilities {
     const stop = new AbortController()
     const release = this.#take(id, stop)
     try {
+      await this.#kinds.assertUnclaimed(id, kind)
       await this.entries.takeIn(id)
       const before = await this.entries.find(id)
       if (before && before.kind !== kind) refuse('conflict', `${id} is a connection of kind ${before.kind} already`)
@@ -201,9 +202,10 @@ export class Capabilities {
     }
   }
 
-  async #removed({ id, kind, config, secrets, handler }: RecordedEntry): Promise<void> {
+  async #removed({ id, kind, secrets, handler }: RecordedEntry): Promise<void> {
+    await this.#kinds.assertUnclaimed(id, kind)
     if (secrets.length > 0) await this.vault.assertOpen()
-    await handler?.release?.(id, config)
+    await handler?.release?.(id)
     await this.#host.store.set(UNFINISHED + id, { kind })
     await this.#file.change(id, () => undefined)
     await this.#clean(id, handler)
@@ -225,10 +227,13 @@ export class Capabilities {
     const releases = [this.#take(id)]
     try {
       if (id !== to) releases.push(this.#take(to))
-      await this.entries.takeIn(id)
-      const { kind, secrets, handler } = await this.entries.get(id)
+      const { kind } = await this.entries.get(id)
       assertMayChange(kind, caller)
+      await this.#kinds.assertUnclaimed(id, kind)
+      await this.entries.takeIn(id)
+      const { secrets, handler } = await this.entries.get(id)
       if (id === to) return { ok: true }
+      await this.#kinds.assertUnclaimed(to)
       if (await this.entries.find(to)) refuse('conflict', `there is a connection ${to} already`)
       if (await handler?.busy?.(id)) refuse('conflict', `a turn is using ${id}: wait until its call is over`)
       if (secrets.length > 0) await this.vault.assertOpen()
@@ -269,10 +274,12 @@ export class Capabilities {
     const stop = new AbortController()
     const release = this.#take(id, stop)
     try {
+      const { kind } = await this.entries.get(id)
+      assertMayChange(kind, caller)
+      await this.#kinds.assertUnclaimed(id, kind)
       await this.entries.takeIn(id)
       const before = await this.entries.get(id)
-      const { handler, kind } = before
-      assertMayChange(kind, caller)
+      const { handler } = before
       if (!handler) return refuse('conflict', `${id} is of kind ${kind}: change it with the calls of that kind`)
       const { entry, problem } = await this.entries.open(before)
       const fields = handler.secretFields(before.config)
@@ -311,6 +318,7 @@ export class Capabilities {
       refuse('conflict', `connections of kind ${kind} are made with POST /capabilities`)
     if (RESERVED.has(id)) refuse('invalid', `id: expected no reserved word, found ${id}`)
     return this.#puts.with(id, async () => {
+      await this.#kinds.assertUnclaimed(id)
       const before = await this.entries.find(id)
       if (before && before.kind !== kind) refuse('conflict', `${id} is a connection of kind ${before.kind} already`)
       const given = Object.entries(secrets).filter(([, value]) => value !== VAULTED)

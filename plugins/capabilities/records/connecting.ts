@@ -13,6 +13,8 @@ export interface ApplyPlan {
   readonly handler: KindHandler
   /** The connection that is changed. */
   readonly before?: RecordedEntry
+  /** Nothing is kept of it yet: when connecting fails, nothing stays. */
+  readonly fresh: boolean
   /** Values to store. */
   readonly stored: { readonly [field: string]: string }
 }
@@ -63,16 +65,32 @@ export const applyPlanOf = async (
     if (value !== VAULTED) stored[field] = value
     secrets[field] = value === VAULTED ? await kept(vault, id, field, before) : value
   }
-  for (const field of handler.keptSecrets ?? [])
-    if (secrets[field] === undefined && before?.secrets.includes(field))
-      secrets[field] = await kept(vault, id, field, before)
+  for (const field of handler.keptSecrets ?? []) {
+    if (before?.secrets.includes(field)) secrets[field] ??= await kept(vault, id, field, before)
+    else if (await handler.claims?.(id)) await takeKept(vault, { id, field }, { secrets, stored })
+  }
   const given: OpenEntry = { id, config: shown, secrets }
   await handler.check(given)
   const made = await handler.complete?.(given, before?.config)
   for (const [field, value] of Object.entries(made?.secrets ?? {})) if (secrets[field] !== value) stored[field] = value
   const entry: OpenEntry = { ...given, ...made }
   if (Object.keys(stored).length > 0) await vault.assertOpen()
-  return { entry, handler, stored, ...(before && { before }) }
+  const fresh = !before && Object.keys(entry.secrets).every(field => field in stored)
+  return { entry, handler, stored, fresh, ...(before && { before }) }
+}
+
+/** Takes the stored value of a field whose entry was removed by hand: it is not lost to another one. */
+const takeKept = async (
+  vault: Vault,
+  { id, field }: { readonly id: string; readonly field: string },
+  { secrets, stored }: { readonly [values in 'secrets' | 'stored']: { [field: string]: string } },
+): Promise<void> => {
+  const value = await vault.get(id, field)
+  if (value === undefined) return
+  if ((secrets[field] ?? value) !== value)
+    refuse('conflict', `config.${field}: expected none, for ${id} has one, though its entry was removed by hand`)
+  secrets[field] = value
+  delete stored[field]
 }
 
 const MOST_SECRET = 65_536
@@ -93,9 +111,9 @@ export const connect = async (
   plan: ApplyPlan,
   { report, stop }: ConnectWatch,
 ): Promise<CapabilityStatus> => {
-  const { entry, handler, before } = plan
+  const { entry, handler, fresh } = plan
   const { id } = entry
-  if (!before) await deps.store.set(UNFINISHED + id, { kind: handler.kind })
+  if (fresh) await deps.store.set(UNFINISHED + id, { kind: handler.kind })
   try {
     const ms = applyMs(handler)
     const over = AbortSignal.any([deps.signal, stop, ...(ms === Infinity ? [] : [AbortSignal.timeout(ms)])])
@@ -105,7 +123,7 @@ export const connect = async (
     await handler.recorded?.(entry)
     return status
   } catch (error) {
-    if (!before) {
+    if (fresh) {
       await handler.forget?.(id).catch(failed => deps.log.warn('removing files failed', { id, error: String(failed) }))
       await deps.store.delete(UNFINISHED + id)
     }

@@ -217,7 +217,7 @@ export interface IdentityCapability {
 export interface WalletConfig {
   /** `eip155:` and the number of a chain, or a name such as `base`. */
   network: string & tags.MinLength<1> & tags.MaxLength<60>
-  /** The endpoint of the network; left out: the deployment's. */
+  /** The endpoint of the network, over https unless it is in a private network; left out: the deployment's. */
   rpcUrl?: string & tags.MaxLength<2000>
   /** The contract of its dollars; left out: the deployment's, or USD Coin where its contract is known. */
   asset?: string & tags.Pattern<'^0x[0-9a-fA-F]{40}$'>
@@ -317,11 +317,11 @@ export interface RecordCalls {
    * - 404: no such card
    * - 409: this id is being connected or changed, has another kind, or is a reserved word; or for kind `extension` the
    *   digest is not that of its powers: the message lists them, and the digest that allows them; or it is installed,
-   *   and its entry is gone from the file of connections
+   *   and its entry is gone from the file of connections; or another key, network or asset would lose a wallet's money;
+   *   or the id is that of a wallet whose entry was removed or changed by hand
    * - 413: a plugin or extension has more than 200 MiB or 20,000 files, or the disk is full
    * - 422: a kind that cannot be connected here, `__vaulted__` where nothing is stored, a wallet whose network has no
-   *   endpoint, or a commit with no plugin or
-   *   extension in it, or with a link that leaves its folder
+   *   endpoint, or a commit with no plugin or extension in it, or with a link that leaves its folder
    * - 424: the repository refused, or the file of connections could not be read or written
    * - 501: a program is missing; the message says how to install it
    * - 503: a secret is given, and the store of secrets is locked

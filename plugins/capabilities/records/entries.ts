@@ -196,9 +196,13 @@ export class Entries {
   async takeIn(id: string): Promise<void> {
     const { file, vault, log } = this.#deps
     const entry = (await file.read()).entries.get(id)
-    const plain = entry ? plainFields(entry, (await this.#handlersOf(new Map([[id, entry]]))).get(entry.kind)) : []
+    const handler = entry && (await this.#handlersOf(new Map([[id, entry]]))).get(entry.kind)
+    const plain = entry ? plainFields(entry, handler) : []
     if (!entry || plain.length === 0) return
     await vault.assertOpen()
+    for (const field of plain)
+      if (handler?.keptSecrets?.includes(field) && (await vault.get(id, field)) !== undefined)
+        refuse('conflict', `${id}: its secret ${field} stands in ${FILE}, and another one is stored: remove it there`)
     for (const field of plain) await vault.put(id, field, String(entry.config[field]))
     const marked = Object.fromEntries(plain.map(field => [field, VAULTED]))
     await file.change(id, now => now && { ...now, config: { ...now.config, ...marked } })

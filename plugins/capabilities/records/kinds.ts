@@ -36,6 +36,8 @@ export interface KindHandler {
   mainSecret(config: ShownConfig): string | undefined
   /** The secret fields that stay as they are when a change leaves them out. */
   readonly keptSecrets?: readonly string[]
+  /** Whether the id is that of one of its connections, also where the file lost the entry or gives it another kind. */
+  claims?(id: string): Promise<boolean>
   /** Fills in fields that it makes itself, once `check` has passed; `before` are those of the connection it changes. */
   complete?(entry: OpenEntry, before?: ShownConfig): Promise<Pick<OpenEntry, 'config' | 'secrets'>>
   label(config: ShownConfig): string | undefined
@@ -59,7 +61,7 @@ export interface KindHandler {
   /** It was recorded, with these fields. */
   recorded?(entry: OpenEntry): Promise<void>
   /** Called before its record is removed; refuses what cannot be removed now. */
-  release?(id: string, config: ShownConfig): Promise<void>
+  release?(id: string): Promise<void>
   /** Removes what is kept of it beside the record; also what an attempt to connect left. */
   forget?(id: string): Promise<void>
   /** Carries what is kept of it to another id. */

@@ -2,6 +2,7 @@ import type { Abi, Address, Hex } from 'viem'
 import { refuse } from '../../../sdk/index.js'
 import type { Listener } from '../../../sdk/node/network/addresses.js'
 import { askOutside } from '../../../sdk/node/network/outbound.js'
+import { isKnownDollars, KNOWN_DECIMALS } from './networks.js'
 
 const TIMEOUT_MS = 10_000
 const MOST_BYTES = 1024 * 1024
@@ -13,6 +14,12 @@ export interface SigningDomain {
   readonly version: string
   readonly chainId: number
   readonly verifyingContract: Address
+}
+/** What became of a transfer, as of the latest block. */
+export interface TransferState {
+  readonly collected: boolean
+  /** When the block was made, in seconds. */
+  readonly at: number
 }
 /** A currency as its contract describes itself. */
 export interface Currency {
@@ -47,7 +54,8 @@ export class WalletChain {
 
   /** The number of its chain. */
   async id(): Promise<number> {
-    return Number(BigInt(String(await this.#ask('eth_chainId', []))))
+    const answer = await this.#ask('eth_chainId', [])
+    return numberIn(answer) ?? refuse('dependency', `${this.#host} does not say the number of its chain`)
   }
 
   async balance(asset: Address, of: Address): Promise<bigint> {
@@ -56,9 +64,15 @@ export class WalletChain {
     return balance
   }
 
-  /** Whether a transfer was collected. */
-  async collected(asset: Address, from: Address, nonce: Hex): Promise<boolean> {
-    return (await this.#call(asset, read('authorizationState', ['address', 'bytes32'], 'bool'), [from, nonce])) === true
+  /** Whether a transfer was collected; refused where the endpoint does not say. */
+  async transfer(asset: Address, from: Address, nonce: Hex): Promise<TransferState> {
+    const block = await this.#ask('eth_getBlockByNumber', ['latest', false])
+    const { number, timestamp } = (block ?? {}) as { readonly number?: unknown; readonly timestamp?: unknown }
+    const state = read('authorizationState', ['address', 'bytes32'], 'bool')
+    const collected = await this.#call(asset, state, [from, nonce], String(number))
+    if (typeof collected !== 'boolean')
+      return refuse('dependency', `${this.#host} does not say whether a payment was collected`)
+    return { collected, at: numberIn(timestamp) ?? 0 }
   }
 
   /** What a currency says of itself; refused where a signature for it would not be understood. */
@@ -71,6 +85,8 @@ export class WalletChain {
     ])
     if (typeof name !== 'string' || typeof decimals !== 'number' || decimals > MOST_DECIMALS)
       return refuse('dependency', `${this.#host}: ${asset} is no currency there`)
+    if (decimals !== KNOWN_DECIMALS && isKnownDollars(chainId, asset))
+      return refuse('dependency', `${this.#host}: ${asset} has ${KNOWN_DECIMALS} decimals, and it says ${decimals}`)
     const signed = typeof version === 'string' ? version : (named.version ?? '1')
     const domain = { name, version: signed, chainId, verifyingContract: asset }
     const { separatorOf } = await library()
@@ -84,9 +100,9 @@ export class WalletChain {
   }
 
   /** The value that a contract answers; undefined: it has no such function. */
-  async #call(to: Address, abi: Abi, args: readonly unknown[]): Promise<unknown> {
+  async #call(to: Address, abi: Abi, args: readonly unknown[], block = 'latest'): Promise<unknown> {
     const { answeredWith, calledWith } = await library()
-    const result = await this.#ask('eth_call', [{ to, data: calledWith(abi, args) }, 'latest'], true)
+    const result = await this.#ask('eth_call', [{ to, data: calledWith(abi, args) }, block], true)
     return typeof result !== 'string' || result === '0x' ? undefined : answeredWith(abi, result as Hex)
   }
 
@@ -109,6 +125,10 @@ export class WalletChain {
     return refuse('dependency', `the endpoint of the network at ${this.#host} answered ${status} and no result`)
   }
 }
+
+/** A number that an endpoint answers. */
+const numberIn = (answer: unknown): number | undefined =>
+  typeof answer === 'string' && /^0x[0-9a-f]{1,12}$/i.test(answer) ? Number(answer) : undefined
 
 const answerIn = (text: string): object | undefined => {
   try {

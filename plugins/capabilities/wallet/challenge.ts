@@ -9,16 +9,16 @@ export interface PaymentOption {
   readonly payTo: string
   readonly seconds: number
   readonly description?: string
-  /** As the server sent it, as JSON. */
+  /** What the answer repeats of it, as JSON. */
   readonly accepted: string
-  /** The name and version of the currency's signatures, as the server says them. */
-  readonly named: { readonly name?: string; readonly version?: string }
 }
 
 const ADDRESS = /^0x[0-9a-fA-F]{40}$/
 const MOST_OPTIONS = 50
 const MOST_TEXT = 500
 const MOST_BYTES = 64 * 1024
+const MOST_NETWORK = 60
+const MOST_OPTION = 4096
 
 const isObject = (value: unknown): value is { readonly [field: string]: unknown } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -52,23 +52,34 @@ export const paymentOptions = (required: string | undefined, body: string): Paym
   return found.accepts.slice(0, MOST_OPTIONS).flatMap((one: unknown) => optionOf(version, one, about) ?? [])
 }
 
+/** An option as JSON; undefined: it is nested too deep. */
+const written = (one: object): string | undefined => {
+  try {
+    return JSON.stringify(one)
+  } catch {
+    return undefined
+  }
+}
+
 const optionOf = (version: 1 | 2, one: unknown, about: string | undefined): PaymentOption | undefined => {
   if (!isObject(one) || one.scheme !== 'exact') return undefined
   const { network, asset, payTo, maxTimeoutSeconds: seconds, extra } = one
   const units = version === 2 ? one.amount : one.maxAmountRequired
-  if (typeof network !== 'string' || typeof units !== 'string' || !/^[0-9]{1,40}$/.test(units)) return undefined
+  if (typeof network !== 'string' || network.length > MOST_NETWORK) return undefined
+  if (typeof units !== 'string' || !/^[0-9]{1,40}$/.test(units)) return undefined
   if (typeof asset !== 'string' || typeof payTo !== 'string' || !ADDRESS.test(asset) || !ADDRESS.test(payTo))
     return undefined
   const more = isObject(extra) ? extra : {}
   // Another way to transfer asks for another signature, with which more could be taken.
   if (more.assetTransferMethod !== undefined && more.assetTransferMethod !== 'eip3009') return undefined
-  const [name, signed] = [text(more.name), text(more.version)]
   const description = about ?? text(one.description)
+  // Version 1 repeats no option, which may describe the whole server.
+  const accepted = written(version === 2 ? one : { network, extra: { version: text(more.version) } })
+  if (accepted === undefined || accepted.length > MOST_OPTION) return undefined
   return {
     ...{ version, network, asset, payTo, units: BigInt(units) },
-    seconds: typeof seconds === 'number' && seconds > 0 ? Math.floor(seconds) : 60,
+    seconds: typeof seconds === 'number' && seconds >= 1 ? Math.floor(seconds) : 60,
     ...(description !== undefined && { description }),
-    accepted: JSON.stringify(one),
-    named: { ...(name !== undefined && { name }), ...(signed !== undefined && { version: signed }) },
+    accepted,
   }
 }

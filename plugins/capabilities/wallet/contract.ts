@@ -6,7 +6,7 @@ export type Dollars = string & tags.Pattern<'^[0-9]{1,9}([.][0-9]{1,6})?$'>
 
 /** A request to a server that asks for a payment, and the one that is paid for. */
 export interface PaidRequest {
-  /** Where the server's answer came from, after redirects. */
+  /** The address that is asked: redirects are not followed. */
   url: string
   method: string
   /** A digest of headers and body: an equal request is paid once. */
@@ -29,7 +29,7 @@ export interface PaymentTerms extends PaidRequest {
   amountUsd: string
   /** The seconds that the server has to collect it. */
   seconds: number
-  /** The option that the server offered, as JSON: the answer repeats it. */
+  /** What the answer repeats of the option that the server offered, as JSON. */
   accepted: string
   /** The protocol's version. */
   version: 1 | 2
@@ -39,7 +39,6 @@ export interface PaymentQuote {
   terms: PaymentTerms
   spentTodayUsd: string
   dailyCapUsd: string
-  perPaymentMaxUsd: string
   /** The wallet's own limit lets it be paid without a question. */
   small: boolean
 }
@@ -48,7 +47,7 @@ export interface PaymentHeader {
   name: string
   value: string
 }
-/** What became of a payment; `open`: the server has it and may still collect it. */
+/** What became of a payment; `open`: the server has it, and the chain has not said that it can collect it no more. */
 export interface PaymentOutcome {
   outcome: 'paid' | 'open' | 'failed'
   amountUsd: string
@@ -61,13 +60,10 @@ export interface PaymentOutcome {
   /** Why it is not paid, as the server says it. */
   reason?: string
 }
-/** A payment that this very call signed before. */
+/** A payment that this call, or one for an equal request, signed before. */
 export interface EarlierPayment extends PaymentOutcome {
   /** The call that signed it. */
   key: string
-  wallet: string
-  url: string
-  method: string
   header: PaymentHeader
   /** What the server answered. */
   answer?: string

@@ -1,4 +1,5 @@
 import { refuse } from '../../../sdk/index.js'
+import { normalHost } from '../../../sdk/node/network/host-form.js'
 import type { ShownConfig } from '../records/contract.js'
 import { microsOf } from './amounts.js'
 
@@ -14,6 +15,7 @@ const DEFAULTS = { perPaymentMaxUsd: '1', dailyCapUsd: '5', autoApproveUnderUsd:
 const FORM = /^[0-9]{1,9}(?:\.[0-9]{1,6})?$/
 const PATTERN = /^(?:0x[0-9a-fA-F]{40}|[a-z0-9*](?:[a-z0-9.*-]*[a-z0-9*])?(?::[0-9]{1,5})?)$/i
 const MOST_LINES = 200
+const USUAL_PORTS: { readonly [protocol: string]: string } = { 'https:': '443', 'http:': '80' }
 
 const limit = (config: ShownConfig, field: keyof typeof DEFAULTS): bigint => {
   const text = String(config[field] ?? DEFAULTS[field])
@@ -53,7 +55,8 @@ const fits = (line: string, url: URL, payTo: string): boolean => {
   if (line.startsWith('0x')) return line === payTo.toLowerCase()
   const words = line.split('*').map(word => word.replaceAll(/[.\\+?^${}()|[\]]/g, '\\$&'))
   const pattern = new RegExp(`^${words.join('.*')}$`)
-  return pattern.test(url.hostname.toLowerCase()) || pattern.test(url.host.toLowerCase())
+  const host = normalHost(url.hostname) ?? url.hostname
+  return pattern.test(host) || pattern.test(`${host}:${url.port || USUAL_PORTS[url.protocol]}`)
 }
 
 /** Refuses a payment that the lists of a wallet forbid; `deny` wins. */

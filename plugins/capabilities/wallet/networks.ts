@@ -34,5 +34,12 @@ export const chainIn = (network: string): number | undefined => {
 export const requireChain = (network: string): number =>
   chainIn(network) ?? refuse('invalid', `config.network: expected ${FORM}, found ${JSON.stringify(network)}`)
 
+/** The decimals of USD Coin, the same on each of these networks. */
+export const KNOWN_DECIMALS = 6
+
 /** The contract of dollars that is known on a chain. */
 export const knownDollars = (chain: number): string | undefined => NETWORKS.find(found => found.chain === chain)?.asset
+
+/** Whether a contract is that of dollars that are known. */
+export const isKnownDollars = (chain: number, asset: string): boolean =>
+  knownDollars(chain)?.toLowerCase() === asset.toLowerCase()

@@ -30,8 +30,9 @@ export interface WalletPayment extends PaidRequest {
 }
 
 const PREFIX = 'payment/'
-/** How long a payment that is settled is kept. */
-const KEPT_MS = 40 * 86_400_000
+const DAY_MS = 86_400_000
+/** How long a payment is kept. */
+const KEPT_MS = 40 * DAY_MS
 
 /** The payments of all wallets. */
 export class WalletPayments {
@@ -54,7 +55,7 @@ export class WalletPayments {
     return (await this.#all()).filter(payment => payment.from === from)
   }
 
-  /** The payment of a conversation for an equal request, which may still be collected. */
+  /** The payment of a conversation for an equal request that the chain has not said to be over, for a day. */
   async openFor(
     conversationId: string,
     { url, method, digest }: PaidRequest,
@@ -64,7 +65,7 @@ export class WalletPayments {
       one =>
         one.state === 'open'
         && one.conversationId === conversationId
-        && one.until * 1000 > now
+        && one.until * 1000 + DAY_MS > now
         && one.url === url
         && one.method === method
         && one.digest === digest,
@@ -73,8 +74,7 @@ export class WalletPayments {
 
   /** Removes payments of long ago. */
   async sweep(now: number): Promise<void> {
-    for (const { key, at, state } of await this.#all())
-      if (state !== 'open' && now - at > KEPT_MS) await this.#store.delete(PREFIX + key)
+    for (const { key, at } of await this.#all()) if (now - at > KEPT_MS) await this.#store.delete(PREFIX + key)
   }
 
   async #all(): Promise<WalletPayment[]> {

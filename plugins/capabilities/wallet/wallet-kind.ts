@@ -1,4 +1,5 @@
 import { refuse, Refusal, type Host, type Store } from '../../../sdk/index.js'
+import { isOpenOnTheWay } from '../../../sdk/node/network/policy.js'
 import { webAddress } from '../../../sdk/node/network/outbound.js'
 import type { Address } from 'viem'
 import type { ShownConfig } from '../records/contract.js'
@@ -10,7 +11,14 @@ import { knownDollars, requireChain } from './networks.js'
 
 /** Less than a cent may be lost with a wallet. */
 const DUST = 10_000n
-const BALANCE = 'wallet-balance/'
+const LAST = 'wallet-used/'
+
+/** A wallet as it was used last: the file of connections may have been changed by hand since. */
+interface LastUse {
+  /** What it held, in millionths of a dollar. */
+  readonly micros: string
+  readonly config: ShownConfig
+}
 
 type WalletHost = Pick<Host, 'call' | 'place' | 'signal'> & { readonly store: Pick<Store, 'get' | 'set' | 'delete'> }
 
@@ -40,17 +48,20 @@ const NO_ENDPOINT = 'config.rpcUrl: expected the endpoint of the network, for th
 /** Wallets that turns pay with. */
 export const walletKind = (host: WalletHost): KindHandler => {
   const chainFor = chainOf(host)
+  const placeOf = (config: ShownConfig): string =>
+    `${String(config.address)} ${requireChain(String(config.network))} ${assetOf(host, config)}`.toLowerCase()
   const held = async ({ config }: Pick<OpenEntry, 'config'>): Promise<{ micros: bigint; name: string }> => {
     const chain = chainFor(config)
     const asset = assetOf(host, config) as Address
     const { decimals, name } = await chain.currency(asset, requireChain(String(config.network)))
     return { micros: microsOfUnits(await chain.balance(asset, config.address as Address), decimals), name }
   }
+  const lastUse = (id: string): Promise<LastUse | undefined> => host.store.get(LAST + id)
   /** Refuses to lose the key to money. */
-  const assertEmpty = async (id: string, config: ShownConfig, what: string): Promise<void> => {
+  const assertEmpty = async (id: string, { micros: before, config }: LastUse, what: string): Promise<void> => {
     const found = await held({ config }).then(
       ({ micros }) => micros,
-      async () => BigInt((await host.store.get<string>(BALANCE + id)) ?? '0'),
+      () => BigInt(before),
     )
     if (found >= DUST)
       refuse(
@@ -59,16 +70,18 @@ export const walletKind = (host: WalletHost): KindHandler => {
           + 'send it elsewhere first, with its key, which POST /secrets/reveal shows the owner',
       )
   }
-  const probed = async (entry: OpenEntry): Promise<{ micros: bigint; name: string }> => {
-    const found = await held(entry)
-    await host.store.set(BALANCE + entry.id, found.micros.toString())
-    return found
+  const keep = async ({ id, config }: OpenEntry, micros: bigint): Promise<void> => {
+    const last: LastUse = { micros: micros.toString(), config: { ...config, asset: assetOf(host, config)! } }
+    await host.store.set(LAST + id, last)
   }
+  /** What wallets held when they were connected, until that is recorded. */
+  const connected = new Map<string, bigint>()
   return {
     kind: 'wallet',
     secretFields: () => ['key'],
     mainSecret: () => 'key',
     keptSecrets: ['key'],
+    claims: async id => (await lastUse(id)) !== undefined,
     label: () => undefined,
     complete: async (entry, before) => {
       // Few sandboxes pay, so the library is loaded on demand.
@@ -79,14 +92,17 @@ export const walletKind = (host: WalletHost): KindHandler => {
       const named = entry.config.address
       if (named !== undefined && named !== before?.address && String(named).toLowerCase() !== address.toLowerCase())
         refuse('invalid', `config.address: expected ${address}, the address of its key, or none`)
-      if (before?.address !== undefined && before.address !== address)
-        await assertEmpty(entry.id, before, 'another key')
-      return { config: { ...entry.config, address }, secrets: { key } }
+      const config = { ...entry.config, address }
+      const last = await lastUse(entry.id)
+      if (last && placeOf(last.config) !== placeOf(config))
+        await assertEmpty(entry.id, last, last.config.address === address ? 'another network' : 'another key')
+      return { config, secrets: { key } }
     },
     check: async ({ config }) => {
       requireChain(String(config.network ?? ''))
       walletLimits(config)
-      if (config.rpcUrl !== undefined) webAddress(String(config.rpcUrl))
+      if (config.rpcUrl !== undefined && isOpenOnTheWay(webAddress(String(config.rpcUrl))))
+        refuse('invalid', 'config.rpcUrl: expected https, for what the network says could be changed on the way')
       if (endpointOf(host, config) === undefined) refuse('unprocessable', NO_ENDPOINT)
       const asset = assetOf(host, config)
       if (asset === undefined)
@@ -107,7 +123,8 @@ export const walletKind = (host: WalletHost): KindHandler => {
           'dependency',
           `the endpoint is of the chain ${found}: expected ${expected}, that of ${String(config.network)}`,
         )
-      const { micros, name } = await probed(entry)
+      const { micros, name } = await held(entry)
+      connected.set(entry.id, micros)
       const { perPayment, perDay, unasked } = walletLimits(config)
       report(`its address is ${String(config.address)}: it holds $${dollarsOf(micros)} of ${name}`)
       report(
@@ -116,9 +133,14 @@ export const walletKind = (host: WalletHost): KindHandler => {
       )
       return activeStatus()
     },
+    recorded: async entry => {
+      await keep(entry, connected.get(entry.id) ?? 0n)
+      connected.delete(entry.id)
+    },
     probe: async entry => {
       try {
-        const { micros, name } = await probed(entry)
+        const { micros, name } = await held(entry)
+        await keep(entry, micros)
         const detail = `it holds $${dollarsOf(micros)} of ${name}; its address is ${String(entry.config.address)}`
         return { ...activeStatus(), detail }
       } catch (error) {
@@ -126,12 +148,15 @@ export const walletKind = (host: WalletHost): KindHandler => {
         return failingStatus(error.message, 'unreachable')
       }
     },
-    release: (id, config) => assertEmpty(id, config, 'removing it'),
-    forget: id => host.store.delete(BALANCE + id),
+    release: async id => {
+      const last = await lastUse(id)
+      if (last) await assertEmpty(id, last, 'removing it')
+    },
+    forget: id => host.store.delete(LAST + id),
     rename: async (id, to) => {
-      const balance = await host.store.get<string>(BALANCE + id)
-      if (balance !== undefined) await host.store.set(BALANCE + to, balance)
-      await host.store.delete(BALANCE + id)
+      const last = await lastUse(id)
+      if (last) await host.store.set(LAST + to, last)
+      await host.store.delete(LAST + id)
     },
   }
 }

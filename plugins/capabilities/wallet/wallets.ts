@@ -23,8 +23,8 @@ import { spentOn, WalletPayments, type WalletPayment } from './payments.js'
 
 /** The longest time that a server has to collect a payment. */
 const MOST_SECONDS = 600
-/** How long after it expired a payment may still be on its way into the chain. */
-const LATE_MS = 60_000
+/** How many seconds after it expired a block in which it is not collected may still be replaced by another one. */
+const LATE = 60
 const MOST_ANSWER = 32 * 1024
 const MOST_REASON = 300
 
@@ -109,7 +109,7 @@ export class Wallets {
   }
 
   /** Whether a server takes the dollars of a wallet: units of any other contract are worth what they are worth. */
-  #fits({ config }: OpenEntry, { network, asset }: PaymentOption): boolean {
+  #fits({ config }: OpenEntry, { network, asset }: Pick<PaymentOption, 'network' | 'asset'>): boolean {
     const chain = requireChain(String(config.network))
     return chainIn(network) === chain && this.#deps.asset(config)?.toLowerCase() === asset.toLowerCase()
   }
@@ -124,7 +124,7 @@ export class Wallets {
     const payTo =
       checkedAddress(option.payTo)
       ?? refuse('unprocessable', `${option.payTo} is not paid: its checksum is wrong, so it may be mistyped`)
-    const currency = await chain.currency(asset, number, option.named)
+    const currency = await chain.currency(asset, number, namedIn(option))
     const micros = microsOfUnits(option.units, currency.decimals)
     const url = new URL(request.url)
     if (micros === 0n) refuse('unprocessable', 'the server asks for a payment of nothing')
@@ -136,7 +136,7 @@ export class Wallets {
     const most = dollarsOf(limits.perPayment)
     if (micros > limits.perPayment)
       refuse('forbidden', `${url.host} asks for $${amountUsd}, and the wallet ${id} pays at most $${most} at once`)
-    const spent = await this.#spent(entry, chain)
+    const spent = await this.#signing.with(from, () => this.#spent(entry, chain))
     assertWithin(spent, micros, limits.perDay, id)
     const balance = await chain.balance(asset, from)
     if (balance < option.units) {
@@ -160,18 +160,17 @@ export class Wallets {
       },
       spentTodayUsd: dollarsOf(spent),
       dailyCapUsd: dollarsOf(limits.perDay),
-      perPaymentMaxUsd: most,
       small: micros < limits.unasked,
     }
   }
 
-  /** What was spent today, after payments that expired uncollected are given back. */
+  /** What was spent today, after payments that expired uncollected are given back; its wallet is held. */
   async #spent(entry: OpenEntry, chain: WalletChain): Promise<bigint> {
     const now = this.#now()
     for (const payment of await this.#payments.of(addressIn(entry))) {
-      if (payment.state !== 'open' || payment.until * 1000 + LATE_MS > now) continue
-      const collected = await chain.collected(payment.asset, payment.from, payment.nonce)
-      await this.#payments.put({ ...payment, state: collected ? 'paid' : 'failed' })
+      const { state, until } = payment
+      if (state !== 'open' || !isOnChain(entry, payment) || (until + LATE) * 1000 > now) continue
+      await this.#payments.put({ ...payment, state: await stateOn(chain, payment) })
     }
     return spentOn(await this.#payments.of(addressIn(entry)), now)
   }
@@ -185,11 +184,15 @@ export class Wallets {
       const chain = this.#deps.chain(entry.config)
       const number = requireChain(String(entry.config.network))
       const asset = terms.asset as Address
+      if (!this.#fits(entry, terms)) refuse('conflict', `the wallet ${entry.id} pays on another network by now`)
       const currency = await chain.currency(asset, number, namedIn(terms))
       const units = BigInt(terms.units)
       const micros = microsOfUnits(units, currency.decimals)
       const limits = walletLimits(entry.config)
-      if (micros > limits.perPayment) refuse('forbidden', `the wallet ${entry.id} pays no more $${terms.amountUsd} now`)
+      if (micros > limits.perPayment)
+        refuse('forbidden', `the wallet ${entry.id} pays at most $${dollarsOf(limits.perPayment)} at once by now`)
+      if (dollarsOf(micros) !== terms.amountUsd)
+        refuse('conflict', `$${terms.amountUsd} was offered, and $${dollarsOf(micros)} would be paid`)
       if (card === undefined && micros >= limits.unasked)
         refuse('forbidden', `a payment of $${terms.amountUsd} needs a person's yes`)
       assertListed(entry.config, entry.id, new URL(terms.url), terms.payTo)
@@ -225,28 +228,35 @@ export class Wallets {
     const said = settled === undefined ? undefined : jsonInHeader(settled)
     const transaction = typeof said?.transaction === 'string' ? said.transaction.slice(0, 200) : undefined
     const reason = typeof said?.errorReason === 'string' ? said.errorReason.slice(0, MOST_REASON) : undefined
-    const collected = (said?.success === true && status < 400) || (await this.#collected(payment))
-    const now: WalletPayment = {
-      ...payment,
-      ...(collected && { state: 'paid' }),
-      ...(collected && transaction && { transaction }),
-      ...(reason !== undefined && { reason: reason.toWellFormed() }),
-      ...(collected && { answer: answer.slice(0, MOST_ANSWER).toWellFormed() }),
-    }
-    await this.#payments.put(now)
-    failpoint('capabilities.payment.settled')
-    await this.#record(collected ? 'capability.paid' : 'capability.unpaid', now)
-    return outcomeOf(now)
+    const state = said?.success === true && status < 400 ? 'paid' : await this.#stateOf(payment)
+    return this.#signing.with(payment.from, async () => {
+      const kept = (await this.#payments.get(key)) ?? payment
+      if (kept.state !== 'open') return outcomeOf(kept)
+      const now: WalletPayment = {
+        ...kept,
+        state,
+        ...(state === 'paid' && transaction && { transaction }),
+        ...(reason !== undefined && { reason: reason.toWellFormed() }),
+        ...(state === 'paid' && { answer: answer.slice(0, MOST_ANSWER).toWellFormed() }),
+      }
+      await this.#payments.put(now)
+      failpoint('capabilities.payment.settled')
+      await this.#record(state === 'paid' ? 'capability.paid' : 'capability.unpaid', now)
+      return outcomeOf(now)
+    })
   }
 
   /** Whether the money is gone, as the chain says; a server may take it and fail then. */
-  async #collected({ wallet, asset, from, nonce }: WalletPayment): Promise<boolean> {
+  async #stateOf(payment: WalletPayment): Promise<WalletPayment['state']> {
+    const { wallet, from } = payment
     try {
-      const { config } = await this.#wallet(wallet)
-      return await this.#deps.chain(config).collected(asset, from, nonce)
+      const found =
+        (await this.#usable(undefined)).find(entry => entry.config.address === from && isOnChain(entry, payment))
+        ?? refuse('conflict', `no wallet has the address ${from} on ${payment.network} any more`)
+      return await stateOn(this.#deps.chain(found.config), payment)
     } catch (error) {
       this.#deps.host.log.warn('asking the chain for a payment failed', { wallet, error: String(error) })
-      return false
+      return 'open'
     }
   }
 
@@ -260,6 +270,18 @@ export class Wallets {
       },
     })
   }
+}
+
+const isOnChain = ({ config }: OpenEntry, { network }: WalletPayment): boolean =>
+  chainIn(network) === chainIn(String(config.network))
+
+/** What the chain says of a payment: it failed once no block can collect it any more. */
+const stateOn = async (
+  chain: WalletChain,
+  { asset, from, nonce, until }: WalletPayment,
+): Promise<WalletPayment['state']> => {
+  const { collected, at } = await chain.transfer(asset, from, nonce)
+  return collected ? 'paid' : at >= until + LATE ? 'failed' : 'open'
 }
 
 const names = (entries: readonly OpenEntry[]): string => [...new Set(entries.map(({ id }) => id))].join(', ') || 'none'
@@ -284,7 +306,8 @@ const assertWithin = (spent: bigint, micros: bigint, perDay: bigint, wallet: str
     )
 }
 
-const namedIn = ({ accepted }: PaymentTerms): { readonly version?: string } => {
+/** The version of the currency's signatures, as the server says it. */
+const namedIn = ({ accepted }: Pick<PaymentOption, 'accepted'>): { readonly version?: string } => {
   const { extra } = JSON.parse(accepted) as { extra?: { version?: unknown } }
   return typeof extra?.version === 'string' ? { version: extra.version } : {}
 }
@@ -310,14 +333,6 @@ const outcomeOf = ({ state, amountUsd, network, transaction, reason, until, card
 })
 
 const earlierOf = (payment: WalletPayment): EarlierPayment => {
-  const { key, wallet, url, method, header, answer } = payment
-  return {
-    ...outcomeOf(payment),
-    key,
-    wallet,
-    url,
-    method,
-    header: { ...header },
-    ...(answer !== undefined && { answer }),
-  }
+  const { key, header, answer } = payment
+  return { ...outcomeOf(payment), key, header: { ...header }, ...(answer !== undefined && { answer }) }
 }

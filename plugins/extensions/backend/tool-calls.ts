@@ -5,6 +5,9 @@ import type { ExtensionToolEvent } from './contract.js'
 
 /** How many offers one call may make. */
 const MOST_OFFERS = 20
+/** How many steps one call may show: each stays in the conversation. */
+const MOST_STEPS = 500
+const MOST_DATA = 256 * 1024
 
 /** A call that runs, and who hears of it. */
 interface RunningTool {
@@ -13,6 +16,7 @@ interface RunningTool {
   /** It waits for a person, or goes on: its time stands still meanwhile. */
   readonly waits: (on: boolean) => void
   offers: number
+  steps: number
   readonly allowed: Set<string>
 }
 
@@ -23,7 +27,7 @@ export class RunningToolCalls {
   #next = 0
 
   begin(id: string, put: RunningTool['put'], waits: RunningTool['waits']): number {
-    this.#running.set(++this.#next, { id, put, waits, offers: 0, allowed: new Set() })
+    this.#running.set(++this.#next, { id, put, waits, offers: 0, steps: 0, allowed: new Set() })
     return this.#next
   }
 
@@ -49,7 +53,7 @@ export class RunningToolCalls {
     running.waits(true)
     running.put({ kind: 'offer', id: offered, publisher: id, offer })
     const approved = await promise
-    if (this.#running.has(call)) running.waits([...this.#open.values()].some(open => open.call === call))
+    if (this.#running.has(call) && [...this.#open.values()].every(open => open.call !== call)) running.waits(false)
     if (!approved) return undefined
     running.allowed.add(offered)
     return offered
@@ -66,6 +70,9 @@ export class RunningToolCalls {
     const running = this.#running.get(call)
     if (running?.id !== id || !running.allowed.has(offer)) return
     if (event.event === 'receipt') running.allowed.delete(offer)
+    else if (++running.steps > MOST_STEPS) refuse('too-many', `one call shows at most ${MOST_STEPS} steps`)
+    else if (event.event === 'result' && (JSON.stringify(event.data) ?? '').length > MOST_DATA)
+      refuse('too-large', `data: expected at most ${MOST_DATA} characters as JSON`)
     running.put({ kind: 'served', id: offer, event })
   }
 }

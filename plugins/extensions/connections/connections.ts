@@ -1,12 +1,11 @@
 import { refuse, type Host } from '../../../sdk/index.js'
+import { isSealed } from '../../../sdk/node/access/sealed-secrets.js'
 import { permissionsOf, permissionsOfKind } from '../../../sdk/node/extension/permission-kinds.js'
 import type { CapabilityRecord } from '../../capabilities/contract.js'
 import type { ExtensionManifest } from '../manifest/manifest.js'
 import type { ConnectionConfig } from './contract.js'
 
 const ENTRY = 'connection:'
-/** The secret field that leaves the daemon in no form. */
-const SEED = 'otp'
 
 /** The cards whose connections a manifest names. */
 export const cardsNamed = ({ permissions }: ExtensionManifest): ReadonlySet<string> =>
@@ -39,8 +38,8 @@ export const connectionFor = async (
 }
 
 /** The names under which the secret fields of a connection are stored. */
-export const secretFieldsOf = ({ id, secrets }: CapabilityRecord): string[] =>
-  secrets.filter(field => field !== SEED).map(field => `${id}/${field}`)
+export const secretFieldsOf = ({ id, kind, secrets }: CapabilityRecord): string[] =>
+  secrets.filter(field => !isSealed(kind, field)).map(field => `${id}/${field}`)
 
 /** The fields of a connection as text; each secret one as its reference. */
 export const configWithReferences = (connection: CapabilityRecord): ConnectionConfig =>

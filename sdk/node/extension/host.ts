@@ -94,7 +94,10 @@ export interface ExtensionToolContext {
   offer(service: ServiceTerms): Promise<AllowedService | undefined>
 }
 
-/** A run that a person allowed: what is told of it shows below the offer. */
+/**
+ * A run that a person allowed: what is told of it shows below the offer, of one call at most 500 steps. A result of
+ * more than 256 KiB is not shown.
+ */
 export interface AllowedService {
   status(text: string): void
   result(data: unknown): void

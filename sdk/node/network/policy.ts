@@ -1,4 +1,4 @@
-import { connect, type Socket } from 'node:net'
+import { connect, isIP, type Socket } from 'node:net'
 import { refuse } from '../../refusal.js'
 import { addressKind, isHere, plainAddress, type Listener, type MachineReach } from './addresses.js'
 import { isMetadataName, type Allowed } from './allow.js'
@@ -111,6 +111,13 @@ const NEAR_NAME = /^[^.]+$|\.(?:local|localdomain|internal|intranet|private|corp
 
 /** Whether a name looks like one of a private network. */
 export const isNearName = (host: string): boolean => NEAR_NAME.test(host)
+
+/** Whether what is sent to an address can be read and changed in networks of others on its way. */
+export const isOpenOnTheWay = ({ protocol, hostname }: URL): boolean => {
+  const host = normalHost(hostname) ?? ''
+  const near = isIP(host) ? addressKind(host) !== 'public' : isNearName(host)
+  return protocol !== 'https:' && !near
+}
 
 /** Why a name that only the proxy of the deployment knows is not asked there for a conversation; undefined: it is. */
 export const judgeName = (target: Target, { allow, only }: NetworkPolicy): Barred | undefined => {

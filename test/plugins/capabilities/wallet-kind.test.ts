@@ -1,13 +1,17 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import type { Capability } from '../../../plugins/capabilities/contract.js'
 import { paymentOptions } from '../../../plugins/capabilities/wallet/challenge.js'
 import { dollarsOf, microsOf, microsOfUnits } from '../../../plugins/capabilities/wallet/amounts.js'
 import { assertListed } from '../../../plugins/capabilities/wallet/limits.js'
+import { configWithReferences, secretFieldsOf } from '../../../plugins/extensions/connections/connections.js'
 import { createClient } from '../../../sdk/client.js'
 import { Refusal } from '../../../sdk/index.js'
+import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { CHAIN_ID, localChain } from '../../support/servers/local-chain.js'
-import { add, capabilitiesDaemon } from './support.js'
+import { add, capabilitiesDaemon, inner } from './support.js'
 
 const refused = async (work: () => unknown): Promise<string> => {
   try {
@@ -34,6 +38,7 @@ t.test('a wallet that cannot work is refused by name, and nothing is kept of it'
   const { daemon, vault, chain, connect } = await world(t)
   const cases: [object, RegExp][] = [
     [{ network: 'nowhere' }, /^400 config\.network: expected eip155: and the number of a chain, or one of base/],
+    [{ rpcUrl: 'http://rpc.example.org/' }, /^400 config\.rpcUrl: expected https/],
     [{ rpcUrl: undefined }, /^422 config\.rpcUrl: expected the endpoint of the network/],
     [{ asset: undefined }, /^422 config\.asset: expected the contract of the dollars/],
     [{ network: 'eip155:5' }, /^424 the endpoint is of the chain 31337: expected 5/],
@@ -95,6 +100,71 @@ t.test('a change keeps the key; the key of a wallet with money is not lost', asy
   t.match(await refused(() => client.call('DELETE /capabilities/{id}', { id: 'other' })), /^409 the wallet other holds/)
 })
 
+t.test('a wallet that the file of connections lost has its key when it is connected again', async t => {
+  const { daemon, vault, chain, connect, wallet } = await world(t)
+  const { client } = daemon
+  const file = join(daemon.workspace, '.sandbox/config/capabilities.json')
+  await connect()
+  const before = readFileSync(file, 'utf8')
+  const { address } = (await wallet())!.config
+  await chain.mint(String(address), 50_000n)
+  const key = vault.values.get('main/key')
+  const cli = { id: 'main', kind: 'cli', config: { provider: 'github', token: 'ghp-value-of-it' } } as const
+  const claimed = /^409 main is of kind wallet, and its entry in .* was removed or changed by hand/
+
+  writeFileSync(file, '{}')
+  t.match(await refused(() => add(daemon, cli)), claimed)
+  const lost = /^409 config\.key: expected none, for main has one/
+  t.match(await refused(() => connect({ key: `0x${'7'.repeat(64)}` })), lost)
+  t.match(await refused(() => connect({ rpcUrl: 'http://127.0.0.1:9/' })), /^424/)
+  t.equal(vault.values.get('main/key'), key, 'what cannot connect loses nothing')
+  await connect()
+  t.equal(vault.values.get('main/key'), key)
+  t.match((await wallet())!.config, { address })
+
+  writeFileSync(file, before.replace('"wallet"', '"cli"'))
+  t.match(await refused(() => add(daemon, { ...cli, config: { provider: 'github', key: '__vaulted__' } })), claimed)
+  t.match(await refused(() => client.call('DELETE /capabilities/{id}', { id: 'main' })), claimed)
+  t.match(await refused(() => client.call('POST /capabilities/{id}/rename', { id: 'main', to: 'other' })), claimed)
+  t.match(await refused(() => client.call('POST /capabilities/{id}/secret', { id: 'main', value: 'x' })), claimed)
+
+  const empty = `0x${'12'.repeat(20)}`
+  writeFileSync(file, before.replaceAll(String(address), empty))
+  t.match(await refused(() => client.call('DELETE /capabilities/{id}', { id: 'main' })), /^409 the wallet main holds/)
+  writeFileSync(file, before.replace('__vaulted__', `0x${'7'.repeat(64)}`))
+  t.match(await refused(() => connect()), /^409 main: its secret key stands in .*, and another one is stored/)
+  t.equal(vault.values.get('main/key'), key)
+})
+
+t.test('a wallet with money stays on its network', async t => {
+  const { chain, connect, wallet } = await world(t)
+  await connect()
+  await chain.mint(String((await wallet())!.config.address), 50_000n)
+  const holds = /^409 the wallet main holds \$0\.05, which another network would lose/
+  t.match(await refused(() => connect({ network: 'base' })), holds)
+  t.match(await refused(() => connect({ asset: `0x${'12'.repeat(20)}` })), holds)
+  await connect({ dailyCapUsd: '2' })
+  t.match((await wallet())!.config, { network: `eip155:${CHAIN_ID}`, dailyCapUsd: '2' })
+})
+
+t.test('no text of a turn and no extension gets the key of a wallet; the owner reads it', async t => {
+  const chain = await localChain(t)
+  const daemon = await daemonWith(t, ['capabilities', 'secrets'])
+  const { client } = daemon
+  const config = { network: `eip155:${CHAIN_ID}`, rpcUrl: chain.url, asset: chain.dollars } as const
+  await add(daemon, { id: 'main', kind: 'wallet', config })
+  const { value } = await client.call('POST /secrets/reveal', { key: 'main', field: 'key' })
+  t.match(value, /^0x[0-9a-f]{64}$/)
+  for (const lane of ['code', 'shell', 'browser'] as const) {
+    const asked = { text: 'echo {{secret:main/key}}', lane, detail: 'x' }
+    t.match(await inner(daemon, 'secrets.resolve', asked), { unknown: exactly('main/key'), text: undefined })
+    t.match(await inner(daemon, 'secrets.resolveCommand', asked), { unknown: exactly('main/key'), text: undefined })
+  }
+  const [record] = (await inner(daemon, 'capabilities.records', {})).capabilities
+  t.same(secretFieldsOf(record!), [])
+  t.notOk(JSON.stringify(configWithReferences(record!)).includes('{{secret:'))
+})
+
 t.test('an empty wallet is removed with its key', async t => {
   const { daemon, vault, connect } = await world(t)
   await connect()
@@ -120,12 +190,19 @@ t.test('what a server asks for is read strictly: an option that is not plain is 
     { payTo: 'me' },
     { asset: undefined },
     { network: 7 },
+    { network: 'n'.repeat(61) },
+    { extra: { text: 'x'.repeat(5000) } },
     { extra: { assetTransferMethod: 'permit2' } },
   ]
   for (const other of others) t.same(read({ ...OPTION, ...other }), [], JSON.stringify(other))
   const { amount: maxAmountRequired, ...first } = OPTION
-  const body = JSON.stringify({ x402Version: 1, accepts: [{ ...first, maxAmountRequired, network: 'base' }] })
+  // It may describe what the server takes and answers, however long.
+  const outputSchema = { text: 'x'.repeat(5000) }
+  const old = { ...first, maxAmountRequired, network: 'base', outputSchema }
+  const body = JSON.stringify({ x402Version: 1, accepts: [old] })
   t.match(paymentOptions(undefined, body), exactly({ version: 1, units: 100_000n, network: 'base' }))
+  const deep = JSON.stringify(OPTION).replace('"USD Coin"', `${'['.repeat(20_000)}${']'.repeat(20_000)}`)
+  t.same(paymentOptions(Buffer.from(`{"x402Version":2,"accepts":[${deep}]}`).toString('base64'), ''), [])
   const unreadable = [
     '',
     'null',
@@ -162,4 +239,7 @@ t.test('lists name hosts and addresses, and deny wins', async t => {
   t.match(await allowed({ allow: '*', deny: 'A.Example.org' }, 'https://a.example.org/'), /^403/)
   t.match(await allowed({ allow: '*', deny: payTo }, 'https://a.example.org/'), /^403/)
   t.match(await allowed({ deny: 'a.example.org:8443' }, 'https://a.example.org:8443/'), /^403/)
+  t.match(await allowed({ deny: 'a.example.org:443' }, 'https://a.example.org/'), /^403/)
+  t.match(await allowed({ deny: 'a.example.org' }, 'https://a.example.org./'), /^403/)
+  t.match(await allowed({ deny: '*.example.org' }, 'https://A.EXAMPLE.ORG.:8443/'), /^403/)
 })

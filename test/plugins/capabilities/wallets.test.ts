@@ -1,3 +1,6 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
 import t, { type Test } from 'tap'
 import type { PaymentQuote } from '../../../plugins/capabilities/contract.js'
 import { addressOfKey } from '../../../plugins/capabilities/wallet/signing.js'
@@ -14,15 +17,15 @@ const CONTEXT = {} as Context
 
 /** The payments of one wallet on a real chain, with a clock and a store of the test. */
 const world = async (t: Test) => {
-  const chain = await localChain(t)
+  const clock = { now: Date.now() }
+  const chain = await localChain(t, () => clock.now)
   const address = addressOfKey(KEY)!
   await chain.mint(address, 100_000_000n)
-  const config = {
+  const config: { [field: string]: string } = {
     ...{ network: `eip155:${CHAIN_ID}`, asset: chain.dollars, address },
     ...{ dailyCapUsd: '1', perPaymentMaxUsd: '0.6', autoApproveUnderUsd: '0.5' },
   }
   const kept = new Map<string, string>()
-  const clock = { now: Date.now() }
   const wallets = new Wallets({
     host: {
       call: (async () => ({})) as never,
@@ -47,7 +50,7 @@ const world = async (t: Test) => {
       open: async () => ({ entry: { id: 'main', config, secrets: { key: KEY } } }),
     }),
     chain: () => new WalletChain(chain.url, async () => [], new AbortController().signal),
-    asset: () => chain.dollars,
+    asset: ({ asset }) => String(asset),
     now: () => clock.now,
   })
   const option = (amount: string, more: object = {}) => ({
@@ -68,7 +71,15 @@ const world = async (t: Test) => {
       { key, terms, conversationId: 'c', run: 'r', ...(card !== undefined && { card }) },
       CONTEXT,
     )
-  return { chain, wallets, clock, kept, option, quote, sign }
+  const settle = (key: string, said: object | undefined, status: number) =>
+    wallets.calls['wallets.settle'](
+      {
+        ...{ key, status, answer: 'text' },
+        ...(said && { settled: Buffer.from(JSON.stringify(said)).toString('base64') }),
+      },
+      CONTEXT,
+    )
+  return { chain, config, wallets, clock, kept, option, quote, sign, settle }
 }
 
 const refused = async (work: Promise<unknown>): Promise<string> =>
@@ -107,25 +118,19 @@ t.test('a key pays once, a limit holds at the moment of signing, and terms canno
   await sign('two', big, 'card')
   t.match(await refused(sign('three', first)), /^403 .* has spent \$1 of \$1 today, and \$0\.4 more is too much/)
   const changed = { ...first, terms: { ...first.terms, units: '99000000', amountUsd: '0.4' } }
-  t.match(await refused(sign('four', changed)), /^403 the wallet main pays no more/)
+  t.match(await refused(sign('four', changed)), /^403 the wallet main pays at most \$0\.6 at once/)
+  const more = { ...first, terms: { ...first.terms, units: '500000' } }
+  t.match(await refused(sign('five', more, 'card')), /^409 \$0\.4 was offered, and \$0\.5 would be paid/)
   t.equal(kept.size, 2)
   const sent = JSON.parse(Buffer.from(header.value, 'base64').toString('utf8')) as object
   t.match(sent, { payload: { authorization: { to: SELLER, value: '400000' } } })
 })
 
 t.test('what expires uncollected is given back, and what was collected is not; a day ends at midnight UTC', async t => {
-  const { chain, wallets, clock, option, quote, sign } = await world(t)
+  const { chain, wallets, clock, option, quote, sign, settle } = await world(t)
   // A morning, so that the minutes of the test are of one day.
   clock.now = Math.floor(clock.now / DAY_MS) * DAY_MS + 3_600_000
   await sign('lost', await quote('/a', option('400000')))
-  const settle = (key: string, said: object | undefined, status: number) =>
-    wallets.calls['wallets.settle'](
-      {
-        ...{ key, status, answer: 'text' },
-        ...(said && { settled: Buffer.from(JSON.stringify(said)).toString('base64') }),
-      },
-      CONTEXT,
-    )
   t.match(await settle('lost', { success: false, errorReason: 'no' }, 402), { outcome: 'open', reason: 'no' })
   t.match(await settle('lost', undefined, 0), { outcome: 'open' })
   t.match(await quote('/a', option('1')), { spentTodayUsd: '0.4' })
@@ -146,7 +151,7 @@ t.test('what expires uncollected is given back, and what was collected is not; a
 })
 
 t.test('an equal request of the same conversation finds the open payment, another does not', async t => {
-  const { wallets, clock, option, quote, sign } = await world(t)
+  const { wallets, clock, option, quote, sign, settle } = await world(t)
   const { terms } = await quote('/a', option('1000'))
   const { header } = await sign('one', { terms } as PaymentQuote)
   const request = { url: terms.url, method: terms.method, digest: terms.digest }
@@ -162,7 +167,73 @@ t.test('an equal request of the same conversation finds the open payment, anothe
   for (const more of [{ url: `${request.url}?x` }, { method: 'POST' }, { digest: 'x' }])
     t.equal(await earlier('c', more), undefined, JSON.stringify(more))
   clock.now += 601_000
+  t.match(await earlier('c'), { outcome: 'open' }, 'a block may have it that is replaced')
+  t.match(await settle('one', undefined, 0), { outcome: 'open' })
+  clock.now += 60_000
+  t.match(await settle('one', undefined, 0), { outcome: 'failed' })
   t.equal(await earlier('c'), undefined)
   t.match(await wallets.calls['wallets.usable']({ capabilities: [] }, CONTEXT), { wallets: exactly() })
   t.match(await wallets.calls['wallets.usable']({}, CONTEXT), { wallets: exactly('main') })
+})
+
+t.test('a payment is not given back before the chain says that it is over', async t => {
+  const { chain, clock, option, quote, sign, settle } = await world(t)
+  await sign('one', await quote('/a', option('400000')))
+  clock.now += 700_000
+  for (const method of ['eth_call', 'eth_getBlockByNumber']) {
+    chain.failing.add(method)
+    t.match(await settle('one', undefined, 0), { outcome: 'open' }, `${method} is refused for now`)
+    t.match(await refused(quote('/a', option('1'))), /^424/)
+    chain.failing.clear()
+  }
+  t.match(await quote('/a', option('1')), { spentTodayUsd: '0' })
+  t.match(await settle('one', undefined, 0), { outcome: 'failed' })
+})
+
+t.test('what was paid stays paid, whatever is found out at the same time', async t => {
+  const { clock, option, quote, sign, settle, wallets } = await world(t)
+  const first = await quote('/a', option('400000'))
+  await sign('one', first)
+  clock.now += 700_000
+  const [paid] = await Promise.all([
+    settle('one', { success: true, transaction: '0x1' }, 200),
+    quote('/b', option('1')),
+    settle('one', undefined, 0),
+  ])
+  t.match(paid, { outcome: 'paid', transaction: '0x1' })
+  const { payment } = await wallets.calls['wallets.earlier']({ key: 'one', conversationId: 'c' }, CONTEXT)
+  t.match(payment, { outcome: 'paid', transaction: '0x1', answer: 'text' })
+})
+
+t.test('a wallet that was changed after the offer pays nothing for it', async t => {
+  const { config, kept, option, quote, sign } = await world(t)
+  const offered = await quote('/b', option('400000'))
+  config.network = 'eip155:8453'
+  t.match(await refused(sign('two', offered, 'card')), /^409 the wallet main pays on another network by now/)
+  config.network = `eip155:${CHAIN_ID}`
+  config.asset = `0x${'12'.repeat(20)}`
+  t.match(await refused(sign('two', offered, 'card')), /^409/)
+  t.equal(kept.size, 0)
+})
+
+t.test('an endpoint that lies about the decimals of known dollars is not believed', async t => {
+  const name = Buffer.from('USD Coin').toString('hex')
+  const words: { [selector: string]: string } = {
+    '0x06fdde03': `${'20'.padStart(64, '0')}${'8'.padStart(64, '0')}${name.padEnd(64, '0')}`,
+    '0x313ce567': '18'.padStart(64, '0'),
+  }
+  const server = createServer((request, response) => {
+    void text(request).then(body => {
+      const { params } = JSON.parse(body) as { params: [{ data: string }] }
+      const found = words[params[0].data.slice(0, 10)]
+      response.end(JSON.stringify(found === undefined ? { error: { message: 'reverted' } } : { result: `0x${found}` }))
+    })
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.teardown(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const chain = new WalletChain(`http://127.0.0.1:${port}`, async () => [], new AbortController().signal)
+  const dollars = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
+  t.match(await refused(chain.currency(dollars, 8453)), /^424 .* has 6 decimals, and it says 24/)
+  t.match(await chain.currency(dollars, CHAIN_ID), { decimals: 24, name: 'USD Coin' }, 'of others it is the one to ask')
 })

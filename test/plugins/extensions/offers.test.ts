@@ -1,6 +1,7 @@
 import t from 'tap'
 import { RunningToolCalls } from '../../../plugins/extensions/backend/tool-calls.js'
 import { callExtensionTool } from '../../../plugins/extensions/backend/tools.js'
+import type { ExtensionToolEvent } from '../../../plugins/extensions/contract.js'
 import { walled } from '../../attack/support.js'
 import { extensionDaemon } from '../../support/extensions/world.js'
 import { exactly } from '../../support/lists.js'
@@ -88,25 +89,36 @@ t.test(
   },
 )
 
-const TERMS = { slug: 'print', name: 'Print', description: 'Prints.', creditsPerRun: 1, request: 'a page' }
-
-t.test('the time of a call stands still while one of its offers waits, and a call that is over has none', async t => {
+t.test('the time of a call stands still while one of its offers waits, and what it shows is limited', async t => {
   const calls = new RunningToolCalls()
-  const [offered, waits]: [string[], boolean[]] = [[], []]
+  const shown: ExtensionToolEvent[] = []
+  const waits: boolean[] = []
   const call = calls.begin(
     ID,
-    event => event.kind === 'offer' && offered.push(event.id),
+    event => shown.push(event),
     on => waits.push(on),
   )
-  const [one, other, last] = [1, 2, 3].map(() => calls.offer({ id: ID }, call, TERMS))
-  calls.answer(offered[0]!, true)
-  t.equal(await one, offered[0])
-  calls.answer(offered[1]!, false)
-  t.equal(await other, undefined)
-  t.notOk(waits.includes(false), 'the last one is still open')
+  const terms = { slug: 'print', name: 'Print', description: 'Prints.', creditsPerRun: 1, request: 'A page' }
+  const offered = [1, 2, 3].map(() => calls.offer({ id: ID }, call, terms))
+  const ids = shown.flatMap(event => (event.kind === 'offer' ? event.id : []))
+  calls.answer(ids[0]!, true)
+  t.equal(await offered[0], ids[0])
+  t.same(waits, [true, true, true], 'two offers are still open')
+  calls.answer(ids[1]!, false)
+  calls.answer(ids[2]!, true)
+  t.same(await Promise.all(offered), [ids[0], undefined, ids[2]])
+  t.same(waits, [true, true, true, false, false])
+
+  const show = (event: Parameters<RunningToolCalls['served']>[3]) => calls.served(ID, call, ids[0]!, event)
+  t.throws(() => show({ event: 'result', data: 'x'.repeat(300_000) }), /^data: expected at most/)
+  for (let step = 1; step < 500; step++) show({ event: 'status', text: 'printing' })
+  t.throws(() => show({ event: 'status', text: 'too much' }), /at most 500 steps/)
+  show({ event: 'receipt', outcome: 'ok', credits: 1 })
+  t.match(shown.at(-1), { kind: 'served', event: { event: 'receipt' } }, 'what it cost is always shown')
+  const last = calls.offer({ id: ID }, call, terms)
   calls.end(call)
   t.equal(await last, undefined)
-  t.notOk(waits.includes(false))
+  t.equal(waits.at(-1), true, 'no clock starts for a call that is over')
 })
 
 t.test('a call of a tool whose backend does not start is over', async t => {

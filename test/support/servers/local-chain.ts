@@ -34,14 +34,16 @@ export interface LocalChain {
   balance(of: string): Promise<bigint>
   /** Transactions that changed the chain, without those of the test itself. */
   readonly sent: Hex[]
+  /** Methods that its endpoint answers with an error. */
+  readonly failing: Set<string>
   stop(): Promise<void>
 }
 
-const block = () => ({
+const block = (now: number) => ({
   header: {
     number: 1n,
     coinbase: createAddressFromString(OPERATOR),
-    timestamp: BigInt(Math.floor(Date.now() / 1000)),
+    timestamp: BigInt(Math.floor(now / 1000)),
     difficulty: 0n,
     prevRandao: new Uint8Array(32),
     gasLimit: 30_000_000n,
@@ -50,7 +52,7 @@ const block = () => ({
   },
 })
 
-const run = (evm: EVM, { from = OPERATOR, to, data = '0x' }: Transaction): Promise<EVMResult> =>
+const run = (evm: EVM, { from = OPERATOR, to, data = '0x' }: Transaction, now = Date.now()): Promise<EVMResult> =>
   evm.runCall({
     caller: createAddressFromString(from),
     origin: createAddressFromString(from),
@@ -58,11 +60,11 @@ const run = (evm: EVM, { from = OPERATOR, to, data = '0x' }: Transaction): Promi
     data: hexToBytes(data),
     gasLimit: GAS,
     // The machine reads the header alone.
-    block: block() as never,
+    block: block(now) as never,
   })
 
-/** Starts a chain. */
-export const localChain = async (t: Pick<Test, 'teardown'>): Promise<LocalChain> => {
+/** Starts a chain, whose latest block was always made just now. */
+export const localChain = async (t: Pick<Test, 'teardown'>, clock: () => number = Date.now): Promise<LocalChain> => {
   const common = createCustomCommon({ chainId: CHAIN_ID, name: 'local' }, Mainnet, { hardfork: Hardfork.Paris })
   const evm = await createEVM({ common })
   const { bytecode } = JSON.parse(readFileSync(join(root, '..', 'test/fixtures/chain/dollars.json'), 'utf8')) as {
@@ -71,6 +73,7 @@ export const localChain = async (t: Pick<Test, 'teardown'>): Promise<LocalChain>
   const dollars = getAddress((await run(evm, { data: bytecode })).createdAddress!.toString())
   const receipts = new Map<string, object>()
   const sent: Hex[] = []
+  const failing = new Set<string>()
   let last: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const next = last.then(work, work)
@@ -79,7 +82,7 @@ export const localChain = async (t: Pick<Test, 'teardown'>): Promise<LocalChain>
   }
 
   const send = async (transaction: Transaction): Promise<Hex> => {
-    const { execResult } = await run(evm, transaction)
+    const { execResult } = await run(evm, transaction, clock())
     const hash: Hex = `0x${(receipts.size + 1).toString(16).padStart(64, '0')}`
     const status = execResult.exceptionError ? '0x0' : '0x1'
     receipts.set(hash, { transactionHash: hash, status, blockNumber: '0x1', logs: [] })
@@ -88,7 +91,7 @@ export const localChain = async (t: Pick<Test, 'teardown'>): Promise<LocalChain>
   const call = async (transaction: Transaction): Promise<PrefixedHexString> => {
     await evm.journal.checkpoint()
     try {
-      const { execResult } = await run(evm, transaction)
+      const { execResult } = await run(evm, transaction, clock())
       if (execResult.exceptionError) throw new Error(`execution reverted: ${execResult.exceptionError.error}`)
       return bytesToHex(execResult.returnValue)
     } finally {
@@ -96,7 +99,10 @@ export const localChain = async (t: Pick<Test, 'teardown'>): Promise<LocalChain>
     }
   }
   const answer = async (method: string, params: readonly unknown[]): Promise<unknown> => {
+    if (failing.has(method)) throw new Error('request rate exceeded')
     switch (method) {
+      case 'eth_getBlockByNumber':
+        return { number: '0x1', timestamp: `0x${Math.floor(clock() / 1000).toString(16)}` }
       case 'eth_chainId':
         return `0x${CHAIN_ID.toString(16)}`
       case 'eth_call':
@@ -139,6 +145,7 @@ export const localChain = async (t: Pick<Test, 'teardown'>): Promise<LocalChain>
     url,
     dollars,
     sent,
+    failing,
     stop,
     ask,
     mint: async (to, units) => {
