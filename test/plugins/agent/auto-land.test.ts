@@ -126,7 +126,12 @@ t.test('it is asked with the tools that it had, and not where a message waited',
     return started
   }
   const [errand, ...more] = await asked(false)
-  t.match(errand, { errand: 'land-held', autoLand: true, allowedTools: ['Read', 'Edit'], prompt: /in: web\/a b\.txt$/ })
+  t.match(errand, {
+    errand: 'land-held',
+    autoLand: true,
+    allowedTools: exactly('Read', 'Edit'),
+    prompt: /in: web\/a b\.txt$/,
+  })
   t.same(more, [])
   t.same(await asked(true), [])
 })

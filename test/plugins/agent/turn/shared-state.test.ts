@@ -28,6 +28,6 @@ t.test('a point that lacks a repository is no state that a message can be rewoun
 
 t.test('a turn goes on where saving takes too long, and ends where it was stopped', { timeout: 5_000 }, async t => {
   const never = () => new Promise<object>(() => {})
-  t.match(await saved(never), { kept: [], logged: ['saving the shared tree before a turn failed'] })
+  t.same(await saved(never), { kept: [], logged: ['saving the shared tree before a turn failed'] })
   await t.rejects(saved(never, AbortSignal.abort(new Error('stopped'))), { message: 'stopped' })
 })
