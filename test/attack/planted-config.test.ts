@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import t from 'tap'
 import type { Rule } from '../../plugins/settings/contract.js'
 import type { Client } from '../../sdk/client.js'
-import { refusalOf } from '../kernel/auth/memory.js'
 import { commitAll, put } from '../plugins/git/support.js'
 import { automation } from '../support/automations.js'
 import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../support/daemon.js'
@@ -41,6 +40,21 @@ const planted = (workspace: string, when: string): { readonly [path: string]: st
 const ruleOf = (when: string, command: string): Rule => ({
   ...{ id: `rule-${when}`, label: 'Planted', moment: 'turn.ending', action: { kind: 'command', command } },
 })
+
+/** A tool server, which writes nothing. */
+const SERVER = `
+import { createInterface } from 'node:readline'
+const serverInfo = { name: 's', version: '1' }
+createInterface({ input: process.stdin }).on('line', line => {
+  const { id, method, params } = JSON.parse(line)
+  const results = {
+    initialize: { protocolVersion: params?.protocolVersion, capabilities: { tools: {} }, serverInfo },
+    'tools/list': { tools: [{ name: 'ran', inputSchema: { type: 'object', properties: {} } }] },
+  }
+  const result = results[method] ?? {}
+  if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, result }))
+})
+`
 
 const HOW = ['timed', 'hooked', 'server', 'agent', 'process', 'rule']
 
@@ -88,21 +102,17 @@ t.test(
     t.same(await unaccepted(), FILES)
     t.match(await client.call('GET /settings'), { network: 'own', networkAllow: { length: 0 } })
 
-    const server = { transport: 'stdio', command: `touch ${join(workspace, 'ran-server-pulled')}` } as const
-    const connected = async () => {
-      for await (const _ of await client.call('POST /capabilities', {
-        id: 'server-pulled',
-        kind: 'mcp',
-        config: server,
-      }));
-    }
-    t.match(await refusalOf(connected), { reason: 'dependency' }, 'touch is no server')
+    put(workspace, { 'server.mjs': SERVER })
+    const id = 'server-pulled'
+    const server = { transport: 'stdio', command: `"${process.execPath}" "${join(workspace, 'server.mjs')}"` } as const
+    for await (const _ of await client.call('POST /capabilities', { id, kind: 'mcp', config: server }));
+    t.match(JSON.stringify(await client.call('GET /capabilities/{id}/tools', { id })), /"ran"/)
     const guard = `touch ${join(workspace, 'ran-hooked-pulled')}`
     await client.call('POST /automations', automation('hooked-pulled', { trigger: { kind: 'event' }, guard }))
     await client.call('POST /automations/{id}/run', { id: 'hooked-pulled' })
     const rules = [ruleOf('pulled', `touch ${join(workspace, 'ran-rule-pulled')}`)]
     await client.call('POST /settings/patch', { set: { rules } })
     await runTurn(client, 'c-saved', 'say hi', { agent: 'script' })
-    t.same(ran('pulled'), ['hooked', 'server', 'rule'], 'what a maintainer saves runs')
+    t.same(ran('pulled'), ['hooked', 'rule'], 'what a maintainer saves runs')
   },
 )

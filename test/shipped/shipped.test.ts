@@ -197,17 +197,20 @@ t.test('a new extension runs, and its own check and test pass', async t => {
 t.test('the examples of the package run as they are copied', async t => {
   const examples = join(home, '.local/lib/node_modules/sandbox-daemon/sdk/examples')
   const names = globSync('*', { cwd: examples }).sort()
-  t.same(names, ['failed-turns', 'glossary', 'open-tasks'])
+  t.same(names, ['build-alerts', 'failed-turns', 'font-names', 'glossary', 'open-tasks', 'palettes', 'team-kit'])
   await prints(`cp -r ${examples}/* ${extensions}/`)
   for (const name of names) {
     const review = `sandbox extension review examples.${name}`
     await prints(patiently(`${review} 2>&1 | grep --silent 'waits for approval'`, review), work)
     t.equal(await prints(`sandbox extension approve examples.${name} --yes`, work), `approved examples.${name}\n`)
   }
-  const all = `[ "$(sandbox extension | grep -cE '^examples\\..* running$')" = 3 ]`
+  const all = `[ "$(sandbox extension | grep -cE '^examples\\..* (running|on)$')" = ${names.length} ]`
   await prints(patiently(all, 'sandbox extension'), work)
   const listed = await prints('sandbox extension', work)
-  for (const name of names) t.match(listed, new RegExp(`^examples\\.${name} .* running$`, 'm'), name)
+  for (const name of names) {
+    const state = existsSync(join(examples, name, 'server.ts')) ? 'running' : 'on'
+    t.match(listed, new RegExp(`^examples\\.${name} .* ${state}$`, 'm'), name)
+  }
 })
 
 t.test('the service file starts the daemon', async t => {

@@ -207,10 +207,13 @@ export const filesIn = (folder: string): string[] =>
         .map(({ parentPath, name }) => join(parentPath, name))
     : []
 
-/** The bytes of a file, unpacked if it is a compressed stream, such as an object or a pack of git, or a backup. */
+/**
+ * The bytes of a file, unpacked if it is a compressed stream, such as an object or a pack of git, or a backup; none of
+ * one that a running daemon has removed meanwhile.
+ */
 export const contentOf = (file: string): Buffer => {
   if (file.endsWith('.pack')) return objectsBeside(file)
-  const bytes = readFileSync(file)
+  const bytes = bytesOf(file)
   try {
     if (bytes[0] === 0x78) return inflateSync(bytes)
     if (bytes[0] === 0x1f && bytes[1] === 0x8b) return gunzipSync(bytes)
@@ -218,6 +221,15 @@ export const contentOf = (file: string): Buffer => {
     // It only begins like one.
   }
   return bytes
+}
+
+const bytesOf = (file: string): Buffer => {
+  try {
+    return readFileSync(file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0)
+    throw error
+  }
 }
 
 /** Every object of the repository that a pack is in. */

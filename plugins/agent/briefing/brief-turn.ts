@@ -44,12 +44,20 @@ export const briefTurn = async (
 ): Promise<BriefedSettings> => {
   const settings = await current()
   const { conversationId, run } = turn
-  const folder = await outputs.whole.folder(conversationId)
-  const shown = [{ from: folder, to: folder }]
+  const { arms: known, harness, startedAt } = turn.entry.fields
+  const shorten =
+    settings
+    && shortenOutputs(settings, {
+      ...{ conversationId, run, log, whole: outputs.whole, ledger: outputs.ledger },
+      mask: text => turn.masker.mask(text),
+    })
+  // A program that sees a folder of one conversation serves no other one.
+  const folder = harness === 'native' || shorten ? await outputs.whole.folder(conversationId) : undefined
+  const kept = folder === undefined ? {} : { outputs: folder }
+  const shown = folder === undefined ? [] : [{ from: folder, to: folder }]
   const tree: Rooted = { root, hidden: [...hidden], ...(folders && { folders }), ...(around && { around }) }
   const brought = await broughtBy(turn, tree, skills, conversations.get(conversationId).startIn)
-  if (!settings) return { notes: [], shown, prepared: { outputs: folder, ...brought } }
-  const { arms: known, harness, startedAt } = turn.entry.fields
+  if (!settings) return { notes: [], shown, prepared: { ...kept, ...brought } }
   const conversation = conversations.get(conversationId)
   const { notes, arms, facts } = await briefingOf(settings, {
     ...{ run, conversation, folders, at: startedAt, first: turn.index === 0, native: harness === 'native' },
@@ -63,13 +71,9 @@ export const briefTurn = async (
   })
   if (!known && (arms.terse || arms.search)) await turn.entry.change({ arms })
   if (arms.search && !conversation.searchArm) await conversations.update(conversationId, { searchArm: arms.search })
-  const shorten = shortenOutputs(settings, {
-    ...{ conversationId, run, log, whole: outputs.whole, ledger: outputs.ledger },
-    mask: text => turn.masker.mask(text),
-  })
   return {
     ...{ notes, shown },
-    prepared: { outputs: folder, ...brought, ...(facts !== undefined && { facts }), ...(shorten && { shorten }) },
+    prepared: { ...kept, ...brought, ...(facts !== undefined && { facts }), ...(shorten && { shorten }) },
   }
 }
 

@@ -85,21 +85,11 @@ const assertNewest = async ({ transcripts }: RewindDeps, id: string, expect: str
 }
 
 const goBack = async (deps: RewindDeps, conversation: Conversation, index: number): Promise<Rewound> => {
-  const { copies, engine, journal, transcripts } = deps
+  const { copies, transcripts } = deps
   const { id } = conversation
   const anchor = await anchorAt(deps, conversation, index)
   const last = await transcripts.last(id)
-  if (anchor.shared) {
-    const begun: Begun = { index, anchor, before: [], last }
-    await journal.append(begunOf(id), [begun], { flush: true })
-    failpoint('agent.rewind.begun')
-    const point = await restoreShared(deps, anchor).catch(async (error: unknown) => {
-      // The next start looks at what a stop interrupted.
-      if (!engine.closing) await journal.remove(begunOf(id))
-      throw error
-    })
-    return { snapshot: anchor.id, dropped: await complete(deps, conversation, { ...begun, point }) }
-  }
+  if (anchor.shared) return carryOut(deps, conversation, { index, anchor, before: [], last })
   await asked(copies.ensure(id, conversation.repos))
   const before = await asked(copies.commitRest(id, conversation.repos))
   const lost = before.flatMap(({ large = [] }) => large).find(({ tracked }) => tracked)
@@ -108,10 +98,22 @@ const goBack = async (deps: RewindDeps, conversation: Conversation, index: numbe
       'conflict',
       `${tooLarge(lost.path, lost.size)}, and going back would lose it: have the agent rename it first`,
     )
-  const begun: Begun = { index, anchor, before, last }
-  await journal.append(begunOf(id), [begun], { flush: true })
+  return carryOut(deps, conversation, { index, anchor, before, last })
+}
+
+const carryOut = async (deps: RewindDeps, conversation: Conversation, begun: Begun): Promise<Rewound> => {
+  const { engine, journal } = deps
+  const { anchor } = begun
+  const name = begunOf(conversation.id)
+  await journal.append(name, [begun], { flush: true })
   failpoint('agent.rewind.begun')
-  return { snapshot: anchor.id, dropped: await complete(deps, conversation, begun) }
+  if (!anchor.shared) return { snapshot: anchor.id, dropped: await complete(deps, conversation, begun) }
+  const point = await restoreShared(deps, anchor).catch(async (error: unknown) => {
+    // The next start looks at what a stop interrupted.
+    if (!engine.closing) await journal.remove(name)
+    throw error
+  })
+  return { snapshot: anchor.id, dropped: await complete(deps, conversation, { ...begun, point }) }
 }
 
 /** Brings the shared tree back to a saved point; returns the point before. */

@@ -14,8 +14,9 @@ export interface CodeText {
 }
 
 /** Characters that reorder or hide text: a person who reads the file does not see what a model reads. */
-const UNSEEN = /[\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\u{e0000}-\u{e007f}]/gu
-const JOINERS = /[\u200c\u200d]/g
+const UNSEEN = /\p{Default_Ignorable_Code_Point}/gu
+/** Scripts and pictures are written with these. */
+const JOINERS = /[\u200c\u200d\ufe0e\ufe0f]/g
 const CONTROL = /[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]/g
 
 /** The names of the files in a folder, links included, as far as the turn sees them; none where there is no folder. */
@@ -54,9 +55,7 @@ export const readCodeText = async (tree: Rooted, path: string, most: number): Pr
   if (whole === undefined) return none('is no text')
   const plain = whole.replace(/^\ufeff/, '')
   const unseen = plain.replace(JOINERS, '').match(UNSEEN)?.length ?? 0
-  const clean = plain
-    .replace(UNSEEN, character => (/[\u200c\u200d]/.test(character) ? character : ''))
-    .replace(CONTROL, '')
+  const clean = plain.replace(UNSEEN, character => character.match(JOINERS)?.[0] ?? '').replace(CONTROL, '')
   const text = shortText(clean.replaceAll('\r\n', '\n').trim(), most)
   const problems = [
     ...(Buffer.byteLength(clean) > most

@@ -57,7 +57,7 @@ export const workspaceCommands = async (
       const { head, body } = withoutHead(text)
       if (!NAME.test(name.replace(':', '-')) || body === '' || commands.has(name)) continue
       const description = (head.get('description') ?? body.split('\n', 1)[0]!).slice(0, MOST_DESCRIPTION).toWellFormed()
-      const hint = head.get('argument-hint')
+      const hint = head.get('argument-hint')?.slice(0, MOST_DESCRIPTION).toWellFormed()
       commands.set(name, { name, description, text: body, path, ...(hint && { hint }) })
     }
   for (const { name, description } of skills) {

@@ -47,7 +47,7 @@ export const headAndTail = (text: string, most: number): HeadAndTail | undefined
   if (bytes.length <= most) return undefined
   const first = Math.floor(most * HEAD)
   const end = endBefore(bytes, first)
-  const start = Math.max(end, startAfter(bytes, bytes.length - (most - first)))
+  const start = Math.max(end, startAfter(bytes, bytes.length - (Math.floor(most) - first)))
   const [head, tail] = [bytes.subarray(0, end), bytes.subarray(start)]
   const lines = linesIn(bytes) + (bytes.at(-1) === NEWLINE ? 0 : 1)
   const from = linesIn(head) + 1

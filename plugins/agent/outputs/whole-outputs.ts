@@ -7,11 +7,11 @@ const NAME = /^(\d{1,9})\.txt$/
 /** Older files go: at 1 MiB for an output, this is also a limit on the disk. */
 const MOST_FILES = 40
 
-/** The folder of a conversation's whole outputs, beside its home folders: no program of a turn can write in it. */
+/** The folder of a conversation's whole results, beside its home folders: no program of a turn can write in it. */
 export const outputFolder = (data: string, conversationId: string): string =>
   join(conversationHome(data, conversationId), 'outputs')
 
-/** The whole outputs of commands whose results were shortened, as files that the agent can read. */
+/** The whole texts of results that a model read in part, as files that the agent can read. */
 export class WholeOutputs {
   readonly #data: string
   /** The number of each conversation's next file. */

@@ -234,7 +234,7 @@ export interface TurnIo {
    * Runs a sandbox tool through the gate, with its frames. `callId` is unique in the run.
    *
    * After a restart an adapter may repeat an unfinished call with the same id and input. Its text has at most `most`
-   * bytes, and never more than 30,000; a file keeps the rest.
+   * bytes, and never more than 30,000; a file keeps the rest. Instructions of a folder come after it, in half as many.
    */
   tool(name: string, input: object, callId: string, most?: number): Promise<ToolResult>
   /** The tools that this turn may use, for the model. The list stays the same during a turn. */

@@ -22,6 +22,10 @@ export interface ReplacedText {
   readonly found?: string
 }
 
+/** What a text has at most after a replacement, in characters: no larger file can be read again. */
+const MOST_AFTER = 16 * 1024 * 1024
+const MOST_PLACES = 1_000_000
+
 const BLANKS = 'with other blanks or line ends'
 
 /**
@@ -33,9 +37,9 @@ export const replaced = (text: string, path: string, what: Replacement, form: Fi
   const { old, all } = what
   const exact = placesOf(text, old, withEnds(what.next, endsFor(old, form)))
   const places = exact.length > 0 ? exact : inOtherEnds(text, what, form)
-  if (places.length === 1 || (places.length > 1 && all)) return { text: changed(text, places) }
+  if (places.length === 1 || (places.length > 1 && all)) return { text: changed(text, path, places) }
   const lines = places.length === 0 ? byLines(text, what, form) : []
-  if (lines.length === 1) return { text: changed(text, lines), found: BLANKS }
+  if (lines.length === 1) return { text: changed(text, path, lines), found: BLANKS }
   const times = places.length || lines.length
   const advice =
     places.length === 0 && lines.length === 0
@@ -68,7 +72,10 @@ export const replacedParts = (
   return { text: now, found: `${which} was found ${BLANKS}` }
 }
 
-const changed = (text: string, places: readonly Place[]): string => {
+const changed = (text: string, path: string, places: readonly Place[]): string => {
+  const size = places.reduce((sum, { from, to, next }) => sum + next.length - (to - from), text.length)
+  if (size > Math.max(MOST_AFTER, text.length))
+    refuse('too-large', `${path} would have ${size} characters, and at most ${MOST_AFTER} are written; use a command`)
   let [after, at] = ['', 0]
   for (const { from, to, next } of places) {
     after += text.slice(at, from) + next
@@ -80,8 +87,11 @@ const changed = (text: string, places: readonly Place[]): string => {
 const placesOf = (text: string, old: string, next: string): Place[] => {
   const places: Place[] = []
   if (old === '') return places
-  for (let from = text.indexOf(old); from >= 0; from = text.indexOf(old, from + old.length))
+  for (let from = text.indexOf(old); from >= 0; from = text.indexOf(old, from + old.length)) {
+    if (places.length === MOST_PLACES)
+      refuse('too-large', `the text to replace is there more than ${MOST_PLACES} times; use a command`)
     places.push({ from, to: from + old.length, next })
+  }
   return places
 }
 

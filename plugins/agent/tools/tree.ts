@@ -32,7 +32,7 @@ export interface Rooted {
   readonly around?: Around
   /** A folder of the workspace's `.sandbox/` that the turn may write in, also from a private copy. */
   readonly documents?: { readonly workspace: string; readonly folder: string }
-  /** The folder with whole outputs of commands, by its absolute path: only read. */
+  /** The folder with whole texts of results, by its absolute path: only read. */
   readonly outputs?: string
   /** Folders that the turn cannot see. */
   readonly hidden?: readonly string[]

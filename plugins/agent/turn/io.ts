@@ -34,8 +34,11 @@ export interface TurnIoDeps {
   readonly safety?: SafetyGate
   /** The tools of connected servers; left out: there are none. */
   readonly connected?: ServerTools
-  /** Keeps the whole text of a long result; returns the path of its file, where there is one. */
-  readonly keep?: (text: string) => Promise<string | undefined>
+  /**
+   * Keeps the whole text of a long result; returns the path of its file, where there is one. Left out: results stay
+   * whole.
+   */
+  readonly keep?: ((text: string) => Promise<string | undefined>) | undefined
   /** What an agent is told of folders that it comes to; left out: nothing. */
   readonly instructed?: (() => FolderInstructions) | undefined
 }
@@ -75,7 +78,8 @@ const workerIo = (
   worker: ToolCaller,
 ): WorkingIo => {
   const { signal, helper } = worker
-  const folders = instructed?.()
+  let folders = instructed?.()
+  let { compactions } = turn.record
   let { mode } = worker
   /** A subagent of an ended adapter is ended by its signal, and reports how. */
   const over = (): boolean => (helper === undefined ? adapterRun.over : turn.frozen)
@@ -179,6 +183,13 @@ const workerIo = (
     return { ok: false, content: [{ type: 'text', text: reason }], text: reason }
   }
 
+  /** What was told of folders may be left out of a session that was made shorter since: it is told again. */
+  const foldersNow = (): FolderInstructions | undefined => {
+    if (helper !== undefined || compactions === turn.record.compactions) return folders
+    compactions = turn.record.compactions
+    return (folders = instructed?.())
+  }
+
   const tool = async (name: string, input: object, id: string, asked = MOST_READ): Promise<ToolResult> => {
     // Asks the servers for their tools only when one of these is called.
     const foreign = connected && !Object.hasOwn(tools, name) ? await connected.find(name) : undefined
@@ -222,9 +233,10 @@ const workerIo = (
           )
         : await toolbox.run(name, input, signal, { call: id, person, subagents: subagentsOf(id), most }),
     )
-    const limited = await limitedResult(whole, most, async text => keep?.(text))
+    const limited = keep ? await limitedResult(whole, most, keep) : whole
     const place = limited.ok && !foreign && PLACED.has(category) ? shown.path : undefined
-    const told = folders && place !== undefined ? turn.masker.mask(await folders.toldAt(place)) : ''
+    const instructions = place === undefined ? undefined : await foldersNow()?.toldAt(place, most / 2)
+    const told = instructions === undefined ? '' : turn.masker.mask(instructions)
     const result = { ...limited, text: limited.text + told }
     // The turn has closed the call already.
     if (!turn.record.openTools.some(call => call.id === id)) return result

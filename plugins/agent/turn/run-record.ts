@@ -66,6 +66,8 @@ export class RunRecord {
   landings = 0
   /** The payments whose receipt was shown, by offer or call. */
   readonly receipts = new Set<string>()
+  /** How often its session was made shorter. */
+  compactions = 0
   /** How often the run moved to another provider choice. */
   switches = 0
   /** The permission mode the frames end in. */
@@ -206,6 +208,9 @@ export class RunRecord {
       case 'capability_offer':
       case 'payment_offer':
         return this.#card(frame)
+      case 'compact':
+        this.compactions++
+        return
       case 'payment_receipt':
         this.receipts.add(frame.requestId)
         return

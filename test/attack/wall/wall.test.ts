@@ -196,7 +196,10 @@ t.test(
       ask('POST', '/system/session', '{"login":"x"}'),
       ask('POST', '/system/session', '{"claim":"x"}'),
     ]
-    t.same(await shellTurn(client, 'shared', commands), ['401', '401', '401', '401', '400', '401', '401'])
+    t.same(
+      await shellTurn(client, 'shared', commands),
+      Array.from(commands, () => '401'),
+    )
   },
 )
 

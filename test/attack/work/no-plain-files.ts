@@ -12,7 +12,7 @@ const KINDS: { readonly [what: string]: string } = {
   'a link to a terminal': 'ln -s /dev/tty "$p"',
   'a link to itself': 'ln -s "$(basename "$p")" "$p"',
   'a folder': 'mkdir "$p"',
-  'a file of 1 GiB without bytes': 'truncate -s 1G "$p"',
+  'a file of 600 MiB without bytes': 'truncate -s 600M "$p"',
 }
 
 const PIPE = KINDS['a pipe']!

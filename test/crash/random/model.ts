@@ -56,8 +56,13 @@ export interface Token {
 /** A row of a record without the fields that are computed on reading. */
 export const rowOf = ({ checkpointId: _, ...row }: TranscriptMessage): string => JSON.stringify(row)
 
+/** A message of the sandbox itself, which asks that work that was to land be made to fit. */
+const OWN = /^land-held-/
+
 const userIds = (rows: readonly TranscriptMessage[]): string[] =>
-  rows.flatMap(({ role, messageId }) => (role === 'user' && messageId !== undefined ? [messageId] : []))
+  rows.flatMap(({ role, messageId }) =>
+    role === 'user' && messageId !== undefined && !OWN.test(messageId) ? [messageId] : [],
+  )
 
 const repeated = (list: readonly string[]): string[] => list.filter((each, index) => list.indexOf(each) !== index)
 

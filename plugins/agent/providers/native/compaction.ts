@@ -1,7 +1,7 @@
 import type { Frame } from '../../turn/frames/frames.js'
 import { shortText } from '../../outputs/head-and-tail.js'
 import { LEFT_OUT } from './instructions.js'
-import { DECIDING, fitted, keptIn, keptText } from './kept.js'
+import { DECIDING, fitted, keptIn, keptText, summaryIn } from './kept.js'
 import { tokensSpent, type CallPart, type NewEntry, type SessionEntry, type SummaryEntry } from './session.js'
 
 /** The part of the context window from which a session is compacted. */
@@ -23,6 +23,8 @@ export const CHARACTERS_A_TOKEN = 3.5
 const PICTURE_TOKENS = 1500
 const RECENT_RESULTS = 6
 const SHORT = 400
+/** The part of its tokens that a session may have at most once it is shorter, where nobody asked for it. */
+const WORTH = 0.9
 const LEAST_FACTOR = 0.5
 const MOST_FACTOR = 4
 
@@ -102,28 +104,37 @@ export async function* compacted(
   const [head, tail] = [first.entries.slice(0, at), first.entries.slice(at)]
   if (head.length === 0 || (head.length === 1 && head[0]!.kind !== 'answer'))
     return first.count > 0 ? { entries: first.entries, detail: inWords(shortenedWords(first.count)) } : undefined
-  const most = Math.floor(room * SUMMARY * CHARACTERS_A_TOKEN)
-  const told = yield* summaryOf(head, room * PIECE, most, summarize)
   const run = entries.findLast(entry => entry.kind === 'words' && entry.by !== 'sandbox')
   const present = run?.kind === 'words' ? run.run : keptIn(head).words.at(-1)?.run
-  const { kept, cut, gone } = fitted(keptIn(head), room * KEPT * CHARACTERS_A_TOKEN, present)
+  const { kept, cut, gone, undecided, planCut } = fitted(keptIn(head), room * KEPT * CHARACTERS_A_TOKEN, present)
   const pictures = kept.words.filter(words => words.run === present).flatMap(words => words.pictures ?? [])
-  const summary: SummaryEntry = {
+  const summaryWith = (text: string): SummaryEntry => ({
     kind: 'summary',
     n: head.at(-1)!.n,
-    text: keptText(kept, told.text, present),
+    text: keptText(kept, text, present),
     kept,
     ...(pictures.length > 0 && { pictures }),
-  }
+  })
+  // What stays word for word is most of it: a summary would be paid for and change nothing.
+  if (!isShorter([summaryWith(''), ...tail], entries, asked))
+    return first.count > 0 ? { entries: first.entries, detail: inWords(shortenedWords(first.count)) } : undefined
+  const most = Math.floor(room * SUMMARY * CHARACTERS_A_TOKEN)
+  const told = yield* summaryOf(head, room * PIECE, most, summarize)
   const detail = inWords([
     `${head.length} earlier entries became a summary${told.pieces > 1 ? ` in ${told.pieces} parts` : ''}`,
     ...shortenedWords(first.count),
     ...(cut > 0 ? [`${cut} earlier messages were shortened`] : []),
     ...(gone > 0 ? [`${gone} earlier messages were left out`] : []),
+    ...(undecided > 0 ? [`${undecided} earlier decisions were shortened or left out`] : []),
+    ...(planCut ? ['the plan was shortened'] : []),
     ...(told.failed === undefined ? [] : [`a list of calls stands in for a summary, because ${told.failed}`]),
   ])
-  return { entries: [summary, ...tail], detail }
+  return { entries: [summaryWith(told.text), ...tail], detail }
 }
+
+/** Whether a session became so much shorter that it is worth it. */
+export const isShorter = (after: readonly SessionEntry[], before: readonly SessionEntry[], asked: boolean): boolean =>
+  tokensOf(after) <= tokensOf(before) * (asked ? 1 : WORTH)
 
 const inWords = (parts: readonly string[]): string => parts.join('; ')
 const shortenedWords = (count: number): string[] =>
@@ -275,9 +286,11 @@ const piecesOf = (entries: readonly SessionEntry[], most: number): readonly (rea
 /** An entry with only the beginning and end of its texts. */
 const inBrief = (entry: SessionEntry, most: number): SessionEntry => {
   if (entry.kind !== 'answer') return { ...entry, text: shortText(entry.text, most) }
-  const parts = entry.parts.map(part =>
-    part.kind === 'call' ? briefCall(part, most) : { ...part, text: shortText(part.text, most) },
-  )
+  const parts = entry.parts.map(part => {
+    if (part.kind === 'call') return briefCall(part, most)
+    // Servers refuse a thought that they signed and find changed.
+    return part.kind === 'thought' && part.meta ? part : { ...part, text: shortText(part.text, most) }
+  })
   return { ...entry, parts }
 }
 
@@ -297,8 +310,7 @@ const listOf = (entries: readonly SessionEntry[]): string => {
   const results = new Map(entries.flatMap(entry => (entry.kind === 'result' ? [[entry.frame, entry.ok] as const] : [])))
   return entries
     .flatMap(entry => {
-      if (entry.kind === 'summary')
-        return [/## What was said and done\n([\s\S]*?)(?:\n\n## |$)/.exec(entry.text)?.[1] ?? '']
+      if (entry.kind === 'summary') return [summaryIn(entry.text)]
       if (entry.kind !== 'answer') return []
       return entry.parts.flatMap(part => {
         if (part.kind === 'text') return [`- you said: ${shortText(part.text, MOST_SAID)}`]

@@ -54,7 +54,7 @@ export const keptIn = (entries: readonly SessionEntry[]): KeptFacts => {
       const { name, input } = call
       const path = fieldOf(input, 'path')
       if (name === 'Todo' && entry.ok) todos = itemsOf(input) ?? todos
-      else if (name === 'Plan' && input) plan = { text: fieldOf(input, 'text') ?? '', said: entry.text }
+      else if (name === 'Plan') plan = planOf(input, entry.text) ?? plan
       else if (name === 'Ask') decisions.push(entry.text)
       else if (!entry.ok && REFUSED.test(entry.text))
         decisions.push(`${name} ${path ?? fieldOf(input, 'command') ?? ''}: ${entry.text}`)
@@ -66,6 +66,12 @@ export const keptIn = (entries: readonly SessionEntry[]): KeptFacts => {
     ...(plan && { plan }),
     ...(todos && { todos }),
   }
+}
+
+/** A plan and what was said to it; undefined: the call showed none. */
+const planOf = (input: CallPart['input'], said: string): KeptFacts['plan'] => {
+  const text = fieldOf(input, 'text')
+  return text === undefined ? undefined : { text, said }
 }
 
 const opened = (files: Set<string>, name: string, input: CallPart['input'], path: string | undefined): void => {
@@ -86,6 +92,9 @@ export interface FittedKept {
   /** Earlier words that are there in part, and those that are not there any more. */
   readonly cut: number
   readonly gone: number
+  /** Decisions that are there in part or not at all. */
+  readonly undecided: number
+  readonly planCut: boolean
 }
 
 /** The newest words of the present request that are kept whole, besides its first. */
@@ -125,12 +134,25 @@ export const fitted = (kept: KeptFacts, characters: number, run: string | undefi
     const text = stay.get(each)
     return text === undefined ? [] : [{ ...each, text }]
   })
-  const decisions = newest(kept.decisions, characters / 6)
-  const plan = kept.plan && { ...kept.plan, text: shortText(kept.plan.text, Math.max(SHORTENED, characters / 4)) }
+  const most = Math.max(BRIEFLY, characters / 6)
+  const decisions = newest(
+    kept.decisions.map(text => fittedText(text, most - 1)),
+    most,
+  )
+  const undecided = kept.decisions.filter(text => !decisions.includes(text)).length
+  const plan = kept.plan && { ...kept.plan, text: fittedText(kept.plan.text, Math.max(SHORTENED, characters / 4)) }
+  const planCut = plan?.text !== kept.plan?.text
   const todos = kept.todos && fittedItems(kept.todos, characters / 6)
   const files = newest(kept.files, Math.max(BRIEFLY, characters / 12))
-  return { kept: { words, decisions, files, ...(plan && { plan }), ...(todos && { todos }) }, cut, gone }
+  const fits = { words, decisions, files, ...(plan && { plan }), ...(todos && { todos }) }
+  return { kept: fits, cut, gone, undecided, planCut }
 }
+
+/** Room for the line that stands between the beginning and the end of a shortened text. */
+const GAP = 120
+
+/** A text of at most so many characters: one that was shortened once is not shortened again. */
+const fittedText = (text: string, most: number): string => (text.length <= most ? text : shortText(text, most - GAP))
 
 /** The newest texts that fit. */
 const newest = (texts: readonly string[], room: number): readonly string[] => {
@@ -144,6 +166,18 @@ const fittedItems = (items: readonly KeptItem[], room: number): readonly KeptIte
   const open = items.filter(({ status }) => status !== 'completed')
   const size = items.reduce((sum, { content }) => sum + content.length + 5, 0)
   return size <= Math.max(BRIEFLY, room) ? items : open
+}
+
+const DONE = 'What was said and done'
+const PRESENT = 'The present request, word for word'
+
+/** The summary in a text of `keptText`, with the titles that its model wrote. */
+export const summaryIn = (text: string): string => {
+  const [title, next] = [`## ${DONE}\n`, `\n\n## ${PRESENT}\n`]
+  const begin = text.indexOf(title)
+  if (begin < 0) return ''
+  const end = text.lastIndexOf(next)
+  return text.slice(begin + title.length, end < begin ? undefined : end)
 }
 
 const MARKS: { readonly [status: string]: string } = { pending: ' ', in_progress: '~', completed: 'x' }
@@ -175,9 +209,9 @@ export const keptText = (
       'Files that you worked with, the newest last',
       files.map(path => `- ${path}`),
     ),
-    ...(summary.trim() ? [`## What was said and done\n${summary.trim()}`] : []),
+    ...(summary.trim() ? [`## ${DONE}\n${summary.trim()}`] : []),
     ...section(
-      'The present request, word for word',
+      PRESENT,
       present.map(({ text }) => text),
     ),
   ].join('\n\n')

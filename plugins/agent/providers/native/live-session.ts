@@ -2,6 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import type { TurnIo, TurnRequest, UserMessage } from '../adapter.js'
 import type { Frame } from '../../turn/frames/frames.js'
 import type { CallIntent } from './calls.js'
+import { commandCalled } from '../../instructions/workspace-commands.js'
+import { keptIn } from './kept.js'
 import { askedToCompact, doneElsewhere, historyEntries, openingWords } from './opening.js'
 import {
   NO_TOKENS,
@@ -158,6 +160,11 @@ export class LiveSession {
     await this.save()
   }
 
+  /** Whether it holds words of this run, besides commands. */
+  get hasTask(): boolean {
+    return keptIn(this.#entries).words.some(({ run }) => run === this.#request.run)
+  }
+
   /** What a person who asked to make it shorter wants kept, once; undefined: nobody asked. */
   takeCompact(): string | undefined {
     const keep = this.#compactFor
@@ -177,7 +184,8 @@ export class LiveSession {
         this.#compactFor = keep
         continue
       }
-      const text = [words, ...attachments.map(path => `Attached: ${path}`)].join('\n')
+      const asked = commandCalled(words, this.#request.commands ?? []) ?? words
+      const text = [asked, ...attachments.map(path => `Attached: ${path}`)].join('\n')
       const nameless = messageId === undefined ? this.#nameless.indexOf(text) : -1
       if (nameless >= 0) this.#nameless.splice(nameless, 1)
       if (nameless >= 0 || (messageId !== undefined && known.has(messageId))) continue

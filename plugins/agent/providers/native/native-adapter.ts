@@ -29,7 +29,9 @@ const COMMANDS: readonly Command[] = [
 /** The shortcuts of a turn: those of the loop, then those that came with the code. */
 const shownCommands = (commands: NonNullable<TurnRequest['commands']>): Command[] => [
   ...COMMANDS,
-  ...commands.map(({ name, description, hint }) => ({ name, description, ...(hint !== undefined && { hint }) })),
+  ...commands
+    .filter(({ name }) => !COMMANDS.some(own => own.name === name))
+    .map(({ name, description, hint }) => ({ name, description, ...(hint !== undefined && { hint }) })),
 ]
 
 /** Runs turns of a model server with the sandbox's own tools. */

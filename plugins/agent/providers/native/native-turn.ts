@@ -8,8 +8,8 @@ import {
   CHARACTERS_A_TOKEN,
   COMPACT_AT,
   compacted,
+  isShorter,
   measured,
-  tokensOf,
   type Measured,
   type Summarized,
 } from './compaction.js'
@@ -153,19 +153,22 @@ export class NativeTurn {
     this.#most = Math.min(window * COMPACT_AT, window - (options.maxOutputTokens ?? 0))
     this.#overhead = (this.#instructions.length + JSON.stringify(this.#tools).length) / CHARACTERS_A_TOKEN
     const keep = askedToCompact(this.#request)
-    if (keep !== undefined) return yield* this.#compactFor(keep)
+    // Words that come meanwhile are work; those of a stopped turn are not taken up by a command.
+    let commandOnly = keep !== undefined && !this.#session.hasTask
+    if (keep !== undefined && commandOnly) yield* this.#compactFor(keep)
     for (;;) {
-      const calls = this.#session.openCalls
+      const calls = commandOnly ? [] : this.#session.openCalls
       if (calls.length > 0) {
         yield* this.#run(calls)
         continue
       }
-      if (await this.#io.gap()) throw new NativeOver('moved')
+      if (!commandOnly && (await this.#io.gap())) throw new NativeOver('moved')
       this.#goOn()
       const heard = await this.#session.hear()
       const asked = this.#session.takeCompact()
       if (asked !== undefined) yield* this.#compact('manual', asked)
-      if (!heard && this.#session.answered) return
+      commandOnly &&= !heard
+      if (commandOnly || (!heard && this.#session.answered)) return
       yield* this.#round()
     }
   }
@@ -308,18 +311,23 @@ export class NativeTurn {
         return yield* this.#ask(prompt, this.#spoken, parts => this.#cut(parts))
       } catch (error) {
         if (!(error instanceof ServerFault)) throw error
-        const { code, status = 0 } = error.details
-        if (code === 'context-full' && shorter++ < MOST_SHORTER) {
+        if (error.details.code === 'context-full' && shorter++ < MOST_SHORTER) {
           this.#learn(error.message)
           if (yield* this.#compact('too-long')) continue
         }
-        const shown = this.#session.entries.some(entry => entry.kind === 'words' && entry.pictures)
-        if (!shown || this.#session.blind || status < 400 || !/image|picture|vision|multimodal/i.test(error.message))
-          throw error
-        this.#session.blind = true
-        yield { kind: 'notice', level: 'warning', text: 'the model accepts no pictures: they are left out' }
+        if (!(yield* this.#goesBlind(error, this.#session.entries))) throw error
       }
     }
+  }
+
+  /** Leaves pictures out from now on if a server refused them; returns whether it did. */
+  *#goesBlind({ message, details }: ServerFault, sent: readonly SessionEntry[]): Generator<Frame, boolean> {
+    const shown = sent.some(entry => (entry.kind === 'words' || entry.kind === 'summary') && entry.pictures)
+    const refused = (details.status ?? 0) >= 400 && /image|picture|vision|multimodal/i.test(message)
+    if (!shown || !refused || this.#session.blind) return false
+    this.#session.blind = true
+    yield { kind: 'notice', level: 'warning', text: 'the model accepts no pictures: they are left out' }
+    return true
   }
 
   #ask(
@@ -398,23 +406,24 @@ export class NativeTurn {
   async *#compactFor(keep: string): AsyncGenerator<Frame, void> {
     const shorter = yield* this.#compact('manual', keep)
     const said = shorter
-      ? 'The conversation was made shorter. What was asked and decided is kept word for word.'
+      ? 'The conversation was made shorter. What was asked and decided is kept as far as there is room.'
       : 'There is nothing to leave out: the conversation is short.'
     yield* this.#spoken.say(said)
     yield* this.#spoken.end()
+    this.#spoken = spokenIn([])
   }
 
   /** Compacts the session; returns whether it became shorter. */
   async *#compact(trigger: CompactTrigger, keep = ''): AsyncGenerator<Frame, boolean> {
     const session = this.#session
     const before = this.#measured().tokens
-    const estimate = tokensOf(session.entries)
+    const asked = trigger === 'manual'
     const shorter = yield* compacted(session.entries, {
       room: this.#room,
-      asked: trigger === 'manual',
+      asked,
       summarize: piece => this.#summary(piece, keep),
     })
-    if (!shorter || tokensOf(shorter.entries) > estimate * (trigger === 'manual' ? 1 : 0.9)) return false
+    if (!shorter || !isShorter(shorter.entries, session.entries, asked)) return false
     // Earlier counts do not apply to the compacted session.
     await session.replace(
       shorter.entries.map(entry => (entry.kind === 'answer' ? { ...entry, usage: NO_TOKENS } : entry)),
@@ -446,8 +455,12 @@ export class NativeTurn {
         return told.trim() ? { text: told } : { failed: 'the model wrote none', long: false }
       }
     } catch (error) {
-      if (error instanceof ServerFault) return { failed: error.message, long: error.details.code === 'context-full' }
-      throw error
+      if (!(error instanceof ServerFault)) throw error
+      if (yield* this.#goesBlind(error, piece)) return yield* this.#summary(piece, keep)
+      const { code } = error.details
+      // A key or money is missing: the next request fails too, and what there is to summarize stays for a later one.
+      if (code !== undefined && code !== 'context-full') throw error
+      return { failed: error.message, long: code === 'context-full' }
     }
   }
 }

@@ -1,4 +1,5 @@
 import type { TurnRequest } from '../adapter.js'
+import { notesOf, preambleOf } from '../../turn/preamble.js'
 import { RunRecord, type Row } from '../../turn/run-record.js'
 import { commandCalled } from '../../instructions/workspace-commands.js'
 import { GO_ON, PLANNING } from './instructions.js'
@@ -9,7 +10,7 @@ const PICTURES = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif'])
 
 /** The message of a turn, with its attachments; a shortcut of the code is replaced by its text. */
 export const openingWords = (request: TurnRequest): NewEntry => {
-  const { attachments, permissionMode, run, commands = [] } = request
+  const { attachments, permissionMode, run, commands = [], mentions, editorContext } = request
   const pictures: readonly SentPicture[] = attachments
     .filter(({ mime, bytes }) => PICTURES.has(mime) && bytes <= MOST_PICTURE)
     .map(({ path, absolute, mime }) => ({ path, absolute, mime }))
@@ -18,8 +19,10 @@ export const openingWords = (request: TurnRequest): NewEntry => {
   const asked = commandCalled(words, commands) ?? words
   const prompt = notes + asked
   const text = [prompt, files, permissionMode === 'plan' ? PLANNING : ''].filter(part => part.trim()).join('\n\n')
-  // Where notes stand before the words, the words alone are what a person said.
-  const said = notes === '' ? text : [asked, files].filter(part => part.trim()).join('\n\n')
+  // Of the notes before the words, a person said those about files alone; that plan mode is on does not stay true.
+  const facts = { mentions, attachments: [], ...(editorContext && { editorContext }) }
+  const about = notes === '' ? '' : preambleOf(notesOf(facts))
+  const said = [about + asked, files].filter(part => part.trim()).join('\n\n')
   return {
     ...{ kind: 'words', run, text },
     ...(said !== text && { said }),

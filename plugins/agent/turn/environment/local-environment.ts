@@ -396,7 +396,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     return turnIo(turn, prepared, adapterRun, {
       subagentDeps,
       safety: this.#safety,
-      ...{ expose, keep: text => outputs.keep(conversationId, text), instructed: instructedIn(prepared, wall) },
+      ...{ expose, instructed: instructedIn(prepared, wall) },
+      keep: prepared.outputs === undefined ? undefined : text => outputs.keep(conversationId, text),
       titled: text => nameAsSaid(this.#deps, conversationId, text),
       connected: this.#deps.connected(turn, prepared.persona),
       remembered: { names: () => remembered.names(conversationId), add: name => remembered.add(conversationId, name) },

@@ -104,8 +104,8 @@ t.test('the beginning and the end of a text are whole lines where lines are shor
   t.match(tail, new RegExp(`^line ${to + 1} `))
   t.equal(all, 900)
   for (const text of ['ä'.repeat(5_000), `${'漢'.repeat(3_000)}\nend`, `${'x\n'.repeat(20)}${'😀'.repeat(900)}`]) {
-    const short = shortText(text, 1_001)
-    t.notMatch(short, /\ufffd/)
+    const short = shortText(text, 1_001.4)
+    t.notMatch(short, /\ufffd|\d\.\d/)
     t.ok(Buffer.byteLength(short) < 1_100)
   }
   t.equal(headAndTail('short', 1_000), undefined)

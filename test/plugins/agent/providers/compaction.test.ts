@@ -6,9 +6,12 @@ import {
   type Compacted,
   type Summarized,
 } from '../../../../plugins/agent/providers/native/compaction.js'
+import { fitted, keptIn, keptText } from '../../../../plugins/agent/providers/native/kept.js'
+import { openingWords } from '../../../../plugins/agent/providers/native/opening.js'
 import { promptOf } from '../../../../plugins/agent/providers/native/prompt.js'
 import { NO_TOKENS, type NewEntry, type SessionEntry } from '../../../../plugins/agent/providers/native/session.js'
 import { EVERY_CASE } from '../../../support/lists.js'
+import type { TurnRequest } from '../../../../plugins/agent/providers/adapter.js'
 import type { Frame } from '../../../../plugins/agent/turn/frames/frames.js'
 
 /** Numbers that are the same in each run. */
@@ -176,7 +179,89 @@ const textsOf = (part: object): string => {
 
 t.test('whatever the window, the results and the history: a shorter conversation holds the task', async t => {
   let times = 0
-  const seeds = EVERY_CASE ? 400 : 40
+  const seeds = EVERY_CASE ? 100 : 40
   for (let seed = 1; seed <= seeds; seed++) times += await livesThrough(seed)
   t.ok(times > seeds * 5, `${times} times`)
+})
+
+const words = (n: number, text: string): SessionEntry => ({ kind: 'words', n, run: 'r', text })
+const called = (n: number, name: string, input: { [field: string]: unknown }, text: string, ok = true) => {
+  const frame = `n${n}`
+  const answer: SessionEntry = {
+    ...{ kind: 'answer', n, run: 'r', by: 'm', usage: NO_TOKENS },
+    parts: [
+      { kind: 'thought', text: 'thinking '.repeat(2_000), meta: { anthropic: { signature: 's' } } },
+      { kind: 'call', id: frame, frame, name, input },
+    ],
+  }
+  return [answer, { kind: 'result', n: n + 1, frame, ok, text } satisfies SessionEntry] as const
+}
+
+t.test('a thought that a server signed stays as it is where its answer is shortened', async t => {
+  const entries = [words(1, 'Do it.'), ...called(2, 'Write', { path: 'a', content: 'x\n'.repeat(9_000) }, 'made')]
+  const shorter = await shortened(compacted(entries, { room: 8_000, summarize: summarizing(() => 1, 8_000).summarize }))
+  const answer = shorter?.entries.find(entry => entry.kind === 'answer')
+  t.ok(JSON.stringify(answer).length < JSON.stringify(entries[1]).length, 'the call is shorter')
+  t.strictSame(answer?.kind === 'answer' && answer.parts[0], entries[1]?.kind === 'answer' && entries[1].parts[0])
+})
+
+t.test('no summary is paid for where nearly everything stays word for word', async t => {
+  const read = called(2, 'Read', { path: 'a' }, 'it reads')
+  const entries = [words(1, 'Do it. '.repeat(5_000)), read[1], words(4, 'Go on.')]
+  const { asked, summarize } = summarizing(() => 1, 10_000)
+  t.equal(await shortened(compacted(entries, { room: 10_000, summarize })), undefined)
+  t.strictSame(asked, [])
+})
+
+t.test('where the model writes no summary, an earlier one stays with all of its parts', async t => {
+  const kept = keptIn([words(1, 'Do it.')])
+  const text = keptText(kept, 'It was read.\n\n## Values\nthe port is 7391', 'r')
+  const before: SessionEntry = { kind: 'summary', n: 1, text, kept }
+  const said: SessionEntry = {
+    ...{ kind: 'answer', n: 4, run: 'r', by: 'm', usage: NO_TOKENS },
+    parts: [{ kind: 'text', text: 'Listed.' }],
+  }
+  const listed = called(2, 'Shell', { command: 'ls' }, 'a line\n'.repeat(9_000))
+  const entries = [before, ...listed, said, words(5, 'Go on.')]
+  const shorter = await shortened(
+    compacted(entries, {
+      room: 8_000,
+      summarize: async function* (): AsyncGenerator<Frame, Summarized> {
+        yield* []
+        return { failed: 'it is away', long: false }
+      },
+    }),
+  )
+  t.match(shorter?.detail, /stands in for a summary, because it is away/)
+  for (const part of ['It was read.', 'the port is 7391', '- Shell']) t.match(shorter?.entries[0], { text: part })
+})
+
+t.test('a long decision is shortened, which is counted; a call without a plan replaces none', async t => {
+  const kept = keptIn([
+    ...called(1, 'Ask', {}, 'Which? The first one.'),
+    ...called(3, 'Plan', { text: `Plan: ${'step\n'.repeat(900)}end` }, 'the plan was approved'),
+    ...called(5, 'Plan', { steps: [] }, 'Plan takes text: expected a text, found nothing', false),
+    ...called(7, 'Ask', {}, `Which? ${'because '.repeat(300)}the second.`),
+  ])
+  t.match(kept.plan, { text: /^Plan: step/, said: 'the plan was approved' })
+  const once = fitted(kept, 4_000, 'r')
+  t.match(once, { undecided: 1, planCut: true })
+  t.match(once.kept.decisions.at(-1), /^Which\? because[\s\S]*left out[\s\S]*the second\.$/)
+  t.strictSame(fitted(once.kept, 4_000, 'r'), { ...once, undecided: 0, planCut: false }, 'it is not shortened again')
+})
+
+t.test('what a person selected is kept with the request; that plan mode was on is not', async t => {
+  const selection = 'const wrong = 1'
+  const request: Pick<
+    TurnRequest,
+    'run' | 'prompt' | 'words' | 'attachments' | 'mentions' | 'permissionMode' | 'editorContext'
+  > = {
+    ...{ run: 'r', prompt: '[Map]\na/\n\nFix this.', words: 'Fix this.', attachments: [], mentions: ['docs/b.md'] },
+    ...{ permissionMode: 'plan', editorContext: { file: 'src/a.ts', selection } },
+  }
+  const opening = { ...openingWords(request as TurnRequest), n: 1 } as SessionEntry
+  t.match(opening, { text: /Plan mode is on/ })
+  const { text } = keptIn([opening]).words[0]!
+  for (const part of [selection, 'src/a.ts', 'docs/b.md', 'Fix this.']) t.match(text, part)
+  t.notMatch(text, /Plan mode|\[Map\]/)
 })

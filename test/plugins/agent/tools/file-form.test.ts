@@ -1,6 +1,6 @@
 import t from 'tap'
 import { appended, bytesIn, fileFormOf, rewritten } from '../../../../plugins/agent/tools/file-form.js'
-import { replaced } from '../../../../plugins/agent/tools/replaced.js'
+import { replaced, replacedParts } from '../../../../plugins/agent/tools/replaced.js'
 
 const BOM = '\uFEFF'
 const ENDS = { plain: '\n', windows: '\r\n' } as const
@@ -69,4 +69,12 @@ t.test('a file that is written anew or appended to keeps its form', async t => {
   t.equal(appended('two\n', windows, 'f').toString(), `${BOM}one\r\ntwo\r\n`)
   t.equal(appended('two\n', undefined, 'f').toString(), 'two\n')
   t.throws(() => appended('x', Buffer.from([0, 1]), 'f'), { message: 'f is binary and cannot be edited' })
+})
+
+t.test('replacements that would make a file too large to be read again are refused', async t => {
+  const { text, form } = fileFormOf(Buffer.from('aa'), 'f')
+  const doubled = Array.from({ length: 25 }, () => ({ old: 'a', new: 'aa', all: true }))
+  t.throws(() => replacedParts(text, 'f', doubled, form), { reason: 'too-large', message: /nothing was changed$/ })
+  const large = [{ old: 'a', new: 'b'.repeat(4_000_000), all: true }]
+  t.throws(() => replacedParts('aaaaa', 'f', large, form), { reason: 'too-large', message: /20000000 characters/ })
 })
