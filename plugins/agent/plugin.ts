@@ -94,10 +94,10 @@ const SWEEP_MS = 6 * 3_600_000
 
 export const contract: Contract<Agent> = { ...agent, examples }
 
-/** Serves conversations and their turns. */
 /** Who asks an agent to make its work fit. */
 const LANDING: Caller = { kind: 'plugin', actor: 'sandbox:landing', role: 'owner' }
 
+/** Serves conversations and their turns. */
 export const activate = async (host: Host): Promise<void> => {
   const { journal, store, log, place } = host
   // Before any stored state is read.
@@ -187,6 +187,7 @@ export const activate = async (host: Host): Promise<void> => {
   const rules = new TurnRules({ host, changes: changesForRules({ copies, conversations, anchors, locks }) })
   const landing = new AutoLand({
     ...{ host, conversations, ready, rules },
+    runs: id => engine.live(id) !== undefined,
     start: async ({ run, ...input }): Promise<unknown> =>
       delivery.deliver(input, { caller: LANDING, own: { run, approved: false, fresh: false } }),
   })

@@ -193,9 +193,13 @@ export class ApprovalQueue {
    * ended is never sent again by itself.
    */
   async resume(): Promise<void> {
+    const { host, halt } = this.#deps
     for (const id of this.#interrupted) {
       const { conversationId } = this.get(id).attempts.at(-1) ?? {}
-      if (conversationId !== undefined) await this.#deps.halt(conversationId)
+      if (conversationId !== undefined)
+        await halt(conversationId).catch((error: unknown) =>
+          host.log.warn('ending the turn of an approval failed', { id, error: String(error) }),
+        )
       await this.#ended(this.get(id), { outcome: 'unknown', error: UNKNOWN })
     }
     this.#interrupted.clear()
@@ -256,7 +260,7 @@ export class ApprovalQueue {
     })
     if (!started) return
     const { item, executor } = started
-    const end = await executor.carryOut(keyOf(item), host.signal).then(
+    const end = await executor.carryOut(`${id}-${item.tries}`, host.signal).then(
       answer => ({ outcome: 'done' as const, ...answer }),
       (error: unknown) =>
         error instanceof Refusal
@@ -272,12 +276,11 @@ export class ApprovalQueue {
   /** Stores that an item is being sent, before anything is sent; undefined: it has failed already. */
   async #started(item: StoredApproval): Promise<{ item: StoredApproval; executor: Executor } | undefined> {
     const executor = await this.#deps.find(item)
-    const tries = item.tries + 1
-    const turn = 'problem' in executor ? undefined : executor.turn?.(keyOf({ ...item, tries }))
+    const turn = 'problem' in executor ? undefined : executor.turn
     const attempt = { at: Date.now(), via: turn ? ('turn' as const) : ('executor' as const), ...turn }
     const tried: StoredApproval = {
       ...item,
-      ...{ status: 'sending', tries, attempts: [...item.attempts, attempt].slice(-MOST_ATTEMPTS) },
+      ...{ status: 'sending', tries: item.tries + 1, attempts: [...item.attempts, attempt].slice(-MOST_ATTEMPTS) },
     }
     const problem = 'problem' in executor ? executor.problem : await denialOf(this.#deps.host, item, executor.subjects)
     if ('problem' in executor || problem !== undefined) {
@@ -382,9 +385,6 @@ export class ApprovalQueue {
     if (what === 'done') await record(host, { ...about, type: subjectOfItem(item), direction: 'out' })
   }
 }
-
-/** The idempotency key of a try. */
-const keyOf = ({ id, tries }: Pick<StoredApproval, 'id' | 'tries'>): string => `${id}-${tries}`
 
 /** What is known of an attempt that may have gone out; the message of a bug is not for people. */
 const unknownWords = (error: unknown): string =>

@@ -20,7 +20,7 @@ import type { HistoryCalls, PointFileDiff, Snapshot, SnapshotChange } from './co
 import { checkedScopePath } from './paths.js'
 import type { StoredPoint } from './points.js'
 import { checkRestorable, holdingAll } from './repositories.js'
-import type { Restoring } from './restoring.js'
+import type { Restoring, RestoreOrder } from './restoring.js'
 import type { SavedPoints } from './saved-points.js'
 
 interface Trees {
@@ -40,6 +40,8 @@ const MOST_LISTED = 500
 const MOST_CHANGES = 5000
 const MOST_COMPARED = 20_000
 const MOST_SIDE = 512 * 1024
+/** What no turn writes. */
+const CONFIG = '.sandbox/config'
 
 /** Turns git's message about a full disk into a refusal, because the caller can fix it. */
 const orFull = async <T>(work: Promise<T>): Promise<T> => {
@@ -116,8 +118,8 @@ export const historyCalls = (host: HistoryHost, saved: SavedPoints, restoring: R
     return before || after ? { path, before, after } : absent()
   }
 
-  const restore: Handlers<HistoryCalls>['POST /history/restore'] = async (input, context) => {
-    const { id, scope, paths, force = false } = input
+  const restore = async (order: RestoreOrder & { readonly force?: boolean }, context: Context) => {
+    const { id, scope, paths, force = false } = order
     if (paths && scope === undefined)
       refuse('invalid', 'scope: expected the repository of the paths, found none', {
         errors: [{ path: 'scope', expected: 'the repository of the paths' }],
@@ -125,7 +127,7 @@ export const historyCalls = (host: HistoryHost, saved: SavedPoints, restoring: R
     const point = saved.get(id)
     const scopes = scope === undefined ? Object.keys(point.trees) : [scope]
     await checkRestorable(host, scopes, force, context)
-    const done = await orFull(holdingAll(host, scopes, 'restore', context, () => restoring.restore(input, context)))
+    const done = await orFull(holdingAll(host, scopes, 'restore', context, () => restoring.restore(order, context)))
     const extra = {
       id,
       point: done.point,
@@ -204,8 +206,10 @@ export const historyCalls = (host: HistoryHost, saved: SavedPoints, restoring: R
       return { changes: shownOnes.slice(0, MOST_COMPARED) }
     },
     'history.snapshot': async order => {
-      const { point } = await orFull(saved.save(order))
-      return point ? { id: point.id } : {}
+      const { point, partial } = await orFull(saved.save(order))
+      return { ...(point && { id: point.id }), ...(partial.length > 0 && { partial }) }
     },
+    'history.rewind': (order, context) => restore({ ...order, keeps: [CONFIG] }, context),
+    'history.rewound': async ({ id }) => ({ back: await restoring.wentThrough({ id, keeps: [CONFIG] }) }),
   }
 }

@@ -148,7 +148,18 @@ export interface HistoryCalls {
   /** Saves a point of the workspace for another group; without an id nothing could be saved. */
   'history.snapshot'(input: { trigger: PointTrigger; label?: string; by?: string; conversationId?: string }): {
     id?: string
+    /** Repositories that could not be saved: the point has an earlier state of them, or none. */
+    partial?: string[]
   }
+
+  /**
+   * Brings the workspace back to a point as `POST /history/restore` does, but for `.sandbox/config/`: no turn writes
+   * there, so that a conversation that goes back takes back no setting.
+   */
+  'history.rewind'(input: { id: string; force?: boolean }): Restored
+
+  /** Whether the workspace went back to a point by `history.rewind`; a kill may have interrupted that. */
+  'history.rewound'(input: { id: string }): { back: boolean }
 
   /** Writes both sides of a file, as `GET /history/file-diff` compares them, into a folder, each up to `most` bytes. */
   'history.sides'(input: {

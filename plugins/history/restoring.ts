@@ -24,11 +24,14 @@ export interface RestoreOrder {
   readonly id: string
   readonly scope?: string | undefined
   readonly paths?: readonly string[] | undefined
+  /** Paths of the workspace's own repository that stay as they are, where the whole workspace is restored. */
+  readonly keeps?: readonly string[]
   /** The trees that somebody looked at. */
   readonly expect?: { readonly [scope: string]: string } | undefined
 }
 
 const FILE = 'restore'
+const ROOT = 'root'
 const TREE = /^[0-9a-f]{40,64}$/
 const MOST_MOVED = 200
 const MOST_NAMED = 5
@@ -70,6 +73,20 @@ export class Restoring {
       for (const each of failed) this.#host.log.warn('finishing a restore failed in a repository', { ...each })
       await this.#saved.saveAlone({ trigger: 'restore', label: 'restored after a restart', by: begun.by })
       await this.#host.files.remove(FILE)
+    })
+  }
+
+  /** Whether a restore of the whole workspace to a point went through, also one that a kill interrupted. */
+  async wentThrough({ id, keeps }: Pick<RestoreOrder, 'id' | 'keeps'>): Promise<boolean> {
+    const begun = await this.#host.files.read<RunningRestore>(FILE)
+    await this.recover()
+    if (begun) return begun.point === id
+    const point = this.#saved.points.find(id)
+    if (!point) return false
+    return this.#saved.alone(async () => {
+      const now = await this.#saved.now()
+      const trees = await this.#whole(point, now, keeps)
+      return Object.entries(trees).every(([scope, tree]) => now.trees[scope] === tree)
     })
   }
 
@@ -159,11 +176,11 @@ export class Restoring {
 
   /** The target tree of each repository; one that did not exist at the point is not changed. */
   async #targets(
-    { scope, paths }: RestoreOrder,
+    { scope, paths, keeps }: RestoreOrder,
     point: StoredPoint,
     now: StoredPoint,
   ): Promise<{ [scope: string]: string }> {
-    if (scope === undefined) return { ...point.trees }
+    if (scope === undefined) return this.#whole(point, now, keeps)
     const tree = point.trees[scope] ?? refuse('not-found', `the point ${point.id} holds no repository ${scope}`)
     if (!paths) return { [scope]: tree }
     const store = await this.#saved.store(scope)
@@ -173,6 +190,17 @@ export class Restoring {
       if (!(await store.holds(tree, path)) && !(current !== undefined && (await store.holds(current, path))))
         refuse('not-found', `${path} of ${scope} is neither in the point nor on disk`)
     return { [scope]: await store.mixed(current ?? tree, tree, checked) }
+  }
+
+  /** The trees of a point, with some paths of the workspace's own repository as they are now. */
+  async #whole(
+    { trees }: StoredPoint,
+    now: Pick<StoredPoint, 'trees'>,
+    keeps: readonly string[] = [],
+  ): Promise<{ [scope: string]: string }> {
+    const [then, root] = [trees[ROOT], now.trees[ROOT]]
+    if (keeps.length === 0 || then === undefined || root === undefined) return { ...trees }
+    return { ...trees, [ROOT]: await (await this.#saved.store(ROOT)).mixed(then, root, keeps) }
   }
 
   async #write(trees: { readonly [scope: string]: string }): Promise<{ failed: RestoreFailure[] }> {

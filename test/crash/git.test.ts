@@ -5,6 +5,7 @@ import { commitAll, put, repoAt } from '../plugins/git/support.js'
 import { folderOf, inGit, spawnDaemon } from '../support/daemon.js'
 import { exactly } from '../support/lists.js'
 import { sshKey, sshServer, withSshd } from '../support/ssh-server.js'
+import { runTurn } from '../support/turns.js'
 import { walled } from '../attack/support.js'
 import { dies, whereIn } from './failpoints/failpoints.js'
 
@@ -73,6 +74,25 @@ for (const point of ['history.restore.begun', 'history.restore.written'])
     t.notOk(existsSync(join(where.workspace, 'made/new')))
     await next.client.call('POST /history/restore', { id: before.id })
     t.equal(readFileSync(join(where.workspace, 'inner/i'), 'utf8'), 'bad\n')
+  })
+
+for (const point of ['agent.rewind.begun', 'history.restore.begun', 'history.restore.written', 'agent.rewind.restored'])
+  t.test(`a rewind in the shared tree killed at ${point} is undone or complete after the next start`, async t => {
+    const where = whereIn(t)
+    await dies(t, where, point, async ({ once: client }) => {
+      await runTurn(client, 's', 'say first\nwrite a.txt\n| one')
+      await runTurn(client, 's', 'say second\nappend a.txt\n| two\nwrite new/deep.txt\n| new')
+      await client.call('POST /agent/rewind', { conversationId: 's', index: 2 })
+    })
+    const next = await spawnDaemon(t, where)
+    while (!(await next.client.call('GET /info')).boot.ready) await new Promise(resolve => setTimeout(resolve, 50))
+    const { messages } = await next.client.call('GET /agents/{id}/transcript', { id: 's' })
+    const back = point !== 'agent.rewind.begun'
+    t.equal(messages.length, back ? 2 : 4)
+    t.equal(readFileSync(join(where.workspace, 'a.txt'), 'utf8'), back ? 'one\n' : 'one\ntwo\n')
+    t.equal(existsSync(join(where.workspace, 'new/deep.txt')), !back)
+    const again = await next.client.call('POST /agent/rewind', { conversationId: 's', index: 2 })
+    t.match(again, { dropped: back ? 0 : 2 })
   })
 
 t.test(

@@ -1,5 +1,7 @@
 import { leads, Refusal, type Host, type ReachFolder } from '../../../sdk/index.js'
 import { ASKING_TOOLS, withheldBy } from '../../../sdk/node/access/powers.js'
+import { asData } from '../../../sdk/node/access/redact.js'
+import { unlessAborted } from '../../../sdk/node/concurrency/unless-aborted.js'
 import type { BriefingNote, TurnPersona } from '../../personas/contract.js'
 import type { ProjectSetup } from '../../workspace/contract.js'
 import type { SubagentLimits } from '../providers/adapter.js'
@@ -30,6 +32,7 @@ const SERVED: { readonly [tool: string]: readonly Parameters<Host['serves']>[0][
 }
 const TOLD = ['Ask', 'Plan', 'Todo', 'Handover', 'Delegate', 'Browser', 'Connect', 'Need']
 const MOST_LISTED = 40
+const MOST_LINE = 300
 const SETUP_MS = 2_000
 /** Kinds that speak for a person: a turn that nobody watches and that wears no persona has none of them. */
 const SPEAKING = new Set(['browser', 'identity'])
@@ -77,7 +80,8 @@ const isOffered = async (
 const dependencies = async (host: NoteHost, folders: readonly ReachFolder[] | undefined): Promise<string> => {
   if (!(await host.serves('GET /workspace/setup'))) return ''
   const signal = AbortSignal.timeout(SETUP_MS)
-  const { projects } = await host.call('GET /workspace/setup', undefined, { signal }).catch((error: unknown) => {
+  const asked = host.call('GET /workspace/setup', undefined, { signal })
+  const { projects } = await unlessAborted(signal, asked).catch((error: unknown) => {
     // A turn does not wait for a large workspace, nor fail with it.
     if (!signal.aborted) host.log.warn('missing packages are not known', { error: Refusal.from(error).message })
     return { projects: [] }
@@ -91,12 +95,13 @@ const dependencies = async (host: NoteHost, folders: readonly ReachFolder[] | un
 }
 
 const lineOf = ({ dir, manager, command, missing }: ProjectSetup): string =>
-  `- ${dir || 'the root'} (${manager}${missing === undefined ? '' : `, ${missing} missing`}): ${command}`
+  `${dir || 'the root'} (${manager}${missing === undefined ? '' : `, ${missing} missing`}): ${command}`
 
-const listed = (lines: readonly string[]): string =>
-  lines.length > MOST_LISTED
-    ? [...lines.slice(0, MOST_LISTED), `- ${lines.length - MOST_LISTED} more`].join('\n')
-    : lines.join('\n')
+/** Lines of a note; names in them may have come with the code, and stay on their line. */
+const listed = (lines: readonly string[]): string => {
+  const shown = lines.slice(0, MOST_LISTED).map(line => `- ${asData(line, MOST_LINE)}`)
+  return [...shown, ...(lines.length > MOST_LISTED ? [`- ${lines.length - MOST_LISTED} more`] : [])].join('\n')
+}
 
 const delegation = ({ atOnce, perTurn }: SubagentLimits): string =>
   'Give independent parts of the work to subagents with the tool Delegate, such as research that reads much, or '
@@ -133,7 +138,7 @@ const capabilities = async (
   const all = lists ? (await host.call('capabilities.records', {})).capabilities : []
   const lines = all
     .filter(({ id, kind }) => (persona ? persona.capabilities.includes(id) : attended || !SPEAKING.has(kind)))
-    .map(({ id, kind, label }) => `- ${id} (${kind}${label && label !== id ? `, ${label}` : ''})`)
+    .map(({ id, kind, label }) => `${id} (${kind}${label && label !== id ? `, ${label}` : ''})`)
   const how = offered.has('Connect')
     ? 'If the work needs something else, offer a person to connect it with the tool Connect.'
     : offered.has('Need')

@@ -1,6 +1,7 @@
 import { posix } from 'node:path'
 import { pathOfRepo, Refusal, refuse } from '../../../sdk/index.js'
 import type { Host } from '../../../sdk/index.js'
+import { asData } from '../../../sdk/node/access/redact.js'
 import type { LandConflict, TurnInput } from '../contract.js'
 import type { OwnTurnInput } from '../queue/contract.js'
 import type { Conversations } from './conversations.js'
@@ -13,6 +14,7 @@ const HELD =
 
 const ERRAND = 'land-held'
 const MOST_PATHS = 30
+const MOST_PATH = 300
 
 /** The dependencies of auto-landing. */
 export interface AutoLandDeps {
@@ -20,6 +22,8 @@ export interface AutoLandDeps {
   readonly conversations: Conversations
   /** Starts a turn of the sandbox's own. */
   readonly start: (input: OwnTurnInput) => Promise<unknown>
+  /** Whether a turn of a conversation is running. */
+  readonly runs: (conversationId: string) => boolean
   /** Asks the rules of the settings where neither the message nor the conversation says whether work lands. */
   readonly rules: Pick<TurnRules, 'mayLand'>
   /** Resolves when the daemon has started and has completed interrupted landings. */
@@ -89,21 +93,25 @@ export class AutoLand {
 
   /**
    * Asks the agent once to make its work fit that was to land by itself and does not. It does not ask again after that
-   * turn: then the work waits for a person.
+   * turn: then the work waits for a person. Nor does it ask where a message waited, whose turn lands the work too.
    */
   async #askToFit(turn: Turn, conflicts: readonly LandConflict[]): Promise<void> {
-    const { host, start } = this.#deps
+    const { host, start, runs } = this.#deps
     const { conversationId, run } = turn
+    const { autoLand, allowedTools } = turn.message.input
+    // Names of files are not the sandbox's words.
     const paths = conflicts.flatMap(({ repo, paths: some }) =>
-      some.map(({ path }) => posix.join(pathOfRepo(repo), path)),
+      some.map(({ path }) => asData(posix.join(pathOfRepo(repo), path), MOST_PATH)),
     )
     if (paths.length === 0) return
     try {
       await turn.ended
+      if (runs(conversationId)) return
       await start({
         ...{ conversationId, messageId: `${ERRAND}-${run}`, run: `${run}-held`, errand: ERRAND },
         unattended: !turn.message.attended,
-        ...(turn.message.input.autoLand !== undefined && { autoLand: turn.message.input.autoLand }),
+        ...(autoLand !== undefined && { autoLand }),
+        ...(allowedTools && { allowedTools }),
         prompt:
           'Your work was to land by itself and does not fit the workspace. Bring it up to date with the main line, and '
           + `resolve what is in the way in: ${paths.slice(0, MOST_PATHS).join(', ')}`,

@@ -36,8 +36,9 @@ export interface ConversationCalls {
    *
    * Restores the files of the private copy, then the record, then the provider's session. Ignored files, the saved
    * state and waiting messages (paused) stay; discarded commits remain in the branch's reflog. The shared tree goes
-   * back to the point that was saved before the message, which undoes what others changed there since; a point is saved
-   * first. With `expect`, the run of the newest message that was seen, only messages up to that run are dropped.
+   * back to the point that was saved before the message, which undoes what others changed there since, but for
+   * `.sandbox/config/`; a point is saved first. With `expect`, the run of the newest message that was seen, only
+   * messages up to that run are dropped.
    *
    * - 403: the turns of this conversation may write in folders that the caller may only read
    * - 404: no such conversation, or `index` is past the end of its record

@@ -42,8 +42,6 @@ interface Begun {
   readonly anchor: Anchor
   /** The commits of the copy before, to restore if git fails. */
   readonly before: readonly Tip[]
-  /** The point of the shared tree before, once it was restored; left out: the conversation has a copy. */
-  readonly point?: string
   /** The newest run of the record before and after the rewind. */
   readonly last: string | undefined
 }
@@ -91,10 +89,7 @@ const goBack = async (deps: RewindDeps, conversation: Conversation, index: numbe
   const { id } = conversation
   const anchor = await anchorAt(deps, conversation, index)
   const last = await transcripts.last(id)
-  if (anchor.shared) {
-    const point = await restoreShared(deps, anchor)
-    return carryOut(deps, conversation, { index, anchor, before: [], last, point })
-  }
+  if (anchor.shared) return carryOut(deps, conversation, { index, anchor, before: [], last })
   await asked(copies.ensure(id, conversation.repos))
   const before = await asked(copies.commitRest(id, conversation.repos))
   const lost = before.flatMap(({ large = [] }) => large).find(({ tracked }) => tracked)
@@ -107,24 +102,37 @@ const goBack = async (deps: RewindDeps, conversation: Conversation, index: numbe
 }
 
 const carryOut = async (deps: RewindDeps, conversation: Conversation, begun: Begun): Promise<Rewound> => {
-  await deps.journal.append(begunOf(conversation.id), [begun], { flush: true })
+  const { engine, journal } = deps
+  const { anchor } = begun
+  const name = begunOf(conversation.id)
+  await journal.append(name, [begun], { flush: true })
   failpoint('agent.rewind.begun')
-  return { snapshot: begun.anchor.id, dropped: await complete(deps, conversation, begun) }
+  if (!anchor.shared) return { snapshot: anchor.id, dropped: await complete(deps, conversation, begun) }
+  const point = await restoreShared(deps, anchor).catch(async (error: unknown) => {
+    // The next start looks at what a stop interrupted.
+    if (!engine.closing) await journal.remove(name)
+    throw error
+  })
+  return { snapshot: anchor.id, dropped: await complete(deps, conversation, { ...begun, point }) }
 }
 
 /** Brings the shared tree back to a saved point; returns the point before. */
 const restoreShared = async ({ host }: RewindDeps, { id }: Anchor): Promise<string> => {
-  if (!(await host.serves('POST /history/restore')))
+  if (!(await host.serves('history.rewind')))
     refuse('unavailable', 'this sandbox runs without the group history, which keeps the states of the shared tree')
-  const { point, failed } = await host.call('POST /history/restore', { id }).catch((error: unknown) => {
+  const { point, failed } = await host.call('history.rewind', { id }).catch((error: unknown) => {
     if (Refusal.from(error).reason !== 'not-found') throw error
     return refuse('conflict', 'the saved point of this message is gone: points are kept for 90 days')
   })
   const [lost] = failed
   if (!lost) return point
-  await host.call('POST /history/restore', { id: point, force: true })
+  await host.call('history.rewind', { id: point, force: true })
   return refuse('dependency', `nothing was removed: ${lost.scope} could not be restored: ${lost.message}`)
 }
+
+/** Whether the shared tree went back before a crash: what people changed since is never taken back at a start. */
+const wentBack = async ({ host }: RewindDeps, { id }: Anchor): Promise<boolean> =>
+  (await host.serves('history.rewound')) && (await host.call('history.rewound', { id })).back
 
 /** The saved state of a position in the record; refuses if one of its commits is missing. */
 const anchorAt = async (
@@ -162,22 +170,26 @@ const anchorAt = async (
   return mine
 }
 
-/** Completes a rewind, also after a crash; returns the number of removed rows. */
+/**
+ * Completes a rewind, also after a crash; returns the number of removed rows.
+ *
+ * `point` is that of the shared tree before it was restored; left out after a crash.
+ */
 const complete = async (
   deps: RewindDeps,
   { id, repos }: Conversation,
-  { index, anchor, before, point }: Begun,
+  { index, anchor, before, point }: Begun & { readonly point?: string },
 ): Promise<number> => {
   const { copies, transcripts, anchors, conversations, queue, journal, host } = deps
   let dropped: number
   try {
-    if (point === undefined) await asked(copies.restore(id, anchor.repos))
+    if (!anchor.shared) await asked(copies.restore(id, anchor.repos))
     failpoint('agent.rewind.restored')
     dropped = await transcripts.cut(id, index)
     failpoint('agent.rewind.cut')
   } catch (error) {
-    if (point === undefined) await copies.restore(id, before)
-    else await host.call('POST /history/restore', { id: point, force: true })
+    if (!anchor.shared) await copies.restore(id, before)
+    else if (point !== undefined) await host.call('history.rewind', { id: point, force: true })
     await journal.remove(begunOf(id))
     throw error
   }
@@ -232,7 +244,11 @@ export const recoverRewinds = async (deps: RewindDeps): Promise<void> => {
         await journal.remove(name)
         continue
       }
-      if (begun.point === undefined) await copies.ensure(id, conversation.repos)
+      if (!begun.anchor.shared) await copies.ensure(id, conversation.repos)
+      else if (!(await wentBack(deps, begun.anchor))) {
+        await journal.remove(name)
+        continue
+      }
       await complete(deps, conversation, begun)
       log.warn('completed an interrupted rewind', { conversation: id })
     } catch (error) {

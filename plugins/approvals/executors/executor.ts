@@ -13,8 +13,8 @@ export interface Executor {
   readonly lane: string
   /** What the safety policy decides about it. */
   readonly subjects: readonly SafetySubject[]
-  /** The conversation that does it in a try; left out: the sandbox does it itself. */
-  turn?(idempotencyKey: string): { readonly conversationId: string; readonly run: string }
+  /** The conversation that does it; left out: the sandbox does it itself. */
+  readonly turn?: { readonly conversationId: string; readonly run: string }
   /** Does it once; throws a refusal where nothing went out, and `UnknownOutcome` where something may have. */
   carryOut(idempotencyKey: string, signal: AbortSignal): Promise<CarriedOut>
 }

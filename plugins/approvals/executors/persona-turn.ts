@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Refusal, refuse, type Host } from '../../../sdk/index.js'
+import { ignored, Refusal, refuse, type Host } from '../../../sdk/index.js'
 import { writeAtomic } from '../../../sdk/node/files/files.js'
 import { inRealFolder } from '../../../sdk/node/files/real-folders.js'
 import { valueMasker } from '../../../sdk/node/access/value-masker.js'
@@ -26,14 +26,12 @@ const NOT_STARTED = new Set([
   'dependency',
 ])
 
-/** The conversation of one try to post as a persona; its ids are never those of another try. */
-export interface PostingTurn {
-  readonly conversationId: string
-  readonly run: string
-}
+/** The conversation of one try to post as a persona. */
+type PostingTurn = NonNullable<Executor['turn']>
 
-const turnOf = ({ createdAt }: StoredApproval, key: string): PostingTurn => {
-  const id = createHash('sha256').update(`${key} ${createdAt}`).digest('hex').slice(0, 20)
+/** A conversation that nobody can have opened before. */
+const newTurn = (): PostingTurn => {
+  const id = randomUUID().replaceAll('-', '').slice(0, 20)
   return { conversationId: `post-${id}`, run: `r-post-${id}` }
 }
 
@@ -51,21 +49,31 @@ export const personaTurn = async (
   if (!persona || !persona.known) return { problem: `there is no persona ${JSON.stringify(actsAs)} to post as` }
   if (persona.capabilities.length === 0)
     return { problem: `the persona ${actsAs} speaks for no connected account that could post to ${platform}` }
+  const turn = newTurn()
   return {
     lane: `persona ${actsAs}`,
     subjects: [
       { kind: 'action', provider: platform, type: 'post', text: post!.content.slice(0, 20_000).toWellFormed() },
     ],
-    turn: key => turnOf(item, key),
-    carryOut: (key, signal) => posted(host, copies, item, turnOf(item, key), signal),
+    turn,
+    carryOut: (_key, signal) => posted(host, copies, item, turn, signal),
   }
 }
 
-/** Ends the turn of a try whose outcome nobody waits for any more. */
-export const endPosting = async (host: Pick<Host, 'call'>, conversationId: string): Promise<void> => {
-  await host.call('POST /agent/stop', { conversationId }).catch((error: unknown) => {
+/** Ends the turn of a try whose outcome nobody waits for, also one that is to go on later, and removes its files. */
+export const endPosting = async (host: Pick<Host, 'call' | 'place'>, conversationId: string): Promise<void> => {
+  try {
+    await host.call('POST /agent/stop', { conversationId })
+  } catch (error) {
     if (Refusal.from(error).reason !== 'not-found') throw error
-  })
+  } finally {
+    await removeFiles(host, conversationId)
+  }
+}
+
+const removeFiles = async ({ place }: Pick<Host, 'place'>, conversationId: string): Promise<void> => {
+  const remove = (at: string) => rm(join(at, conversationId), { recursive: true, force: true })
+  await inRealFolder(place.workspace, FOLDER, {}, remove)
 }
 
 const posted = async (
@@ -88,15 +96,17 @@ const posted = async (
       if (error instanceof Refusal && NOT_STARTED.has(error.reason)) throw error
       throw new UnknownOutcome(`its conversation may have begun: ${Refusal.from(error).message}`)
     })
-    return await reported(host, { conversationId, run }, AbortSignal.any([signal, late]))
-  } catch (error) {
-    signal.throwIfAborted()
-    if (!late.aborted) throw error
-    await endPosting(host, conversationId)
-    throw new UnknownOutcome('its conversation had not ended within 30 minutes, and was stopped')
+    const report = await reported(host, { conversationId, run }, AbortSignal.any([signal, late])).catch(
+      async (error: unknown) => {
+        signal.throwIfAborted()
+        await endPosting(host, conversationId).catch(ignored('nobody knows the outcome then either'))
+        if (late.aborted) throw new UnknownOutcome('its conversation had not ended within 30 minutes, and was stopped')
+        throw error instanceof Refusal ? new UnknownOutcome(`its conversation was lost: ${error.message}`) : error
+      },
+    )
+    return outcomeIn(report, conversationId)
   } finally {
-    const remove = (at: string) => rm(join(at, conversationId), { recursive: true, force: true })
-    await inRealFolder(host.place.workspace, FOLDER, {}, remove)
+    await removeFiles(host, conversationId).catch(ignored('the outcome does not depend on it'))
   }
 }
 
@@ -135,22 +145,17 @@ const wordsFor = ({ post }: StoredApproval, files: readonly string[]): string =>
   ].join('\n\n')
 }
 
-/** The outcome as the conversation says it at its end. */
-const reported = async (
-  host: TurnHost,
-  { conversationId, run }: PostingTurn,
-  signal: AbortSignal,
-): Promise<CarriedOut> => {
+/** What the conversation says until its end; throws `UnknownOutcome` where that is not a completed one. */
+const reported = async (host: TurnHost, { conversationId, run }: PostingTurn, signal: AbortSignal): Promise<string> => {
   let said = ''
   for await (const { text } of await host.call('agent.words', { conversationId, run }, { signal })) said += text
   signal.throwIfAborted()
   const { end, failure } = await host.call('agent.fate', { messageId: conversationId })
-  const report = (await valueMasker(host)).mask(said.trim())
   if (end !== 'completed')
     throw new UnknownOutcome(
       `its conversation ${conversationId} is ${end ?? 'not over'}${failure ? ` (${failure})` : ''}`,
     )
-  return outcomeIn(report, conversationId)
+  return (await valueMasker(host)).mask(said.trim())
 }
 
 /** What the last line of a report says; refuses what was not posted. */

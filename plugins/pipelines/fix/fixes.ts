@@ -64,7 +64,7 @@ export class PipelineFixes {
       if (before && now - before.at < AGAIN_MS && (await this.#isThere(before.conversationId)))
         return { conversationId: before.conversationId, run: before.run, isFirst: false }
       await this.#assertCommit(run.repo, run.sha)
-      const landed = found.kind === 'check' ? await this.#landed(run.repo) : undefined
+      const landed = found.kind === 'check' ? await this.#landed(run.repo, context) : undefined
       const errand = found.kind !== 'check' ? 'ci-fix' : landed ? 'land-fix' : 'push-fix'
       const id = randomUUID().replaceAll('-', '').slice(0, 20)
       const fix = { conversationId: `${errand}-${id}`, messageId: `${errand}-${id}`, run: `r-${id}`, at: now }
@@ -97,11 +97,11 @@ export class PipelineFixes {
     })
   }
 
-  /** What a conversation landed in a repository and nobody has committed, as a commit of its branch. */
-  async #landed(repo: string): Promise<FixedRun['landed']> {
+  /** What a conversation that the caller sees landed in a repository and nobody has committed, as its commit. */
+  async #landed(repo: string, context: Context): Promise<FixedRun['landed']> {
     const { host } = this.#deps
     if (!(await host.serves('GET /git/changes'))) return undefined
-    const { repos } = await host.call('GET /git/changes', { repo })
+    const { repos } = await host.call('GET /git/changes', { repo }, { as: context })
     for (const id of new Set(
       repos.flatMap(({ origins = {} }) => Object.values(origins).flatMap(ids => ids[0] ?? [])),
     )) {

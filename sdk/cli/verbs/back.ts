@@ -13,15 +13,16 @@ import { say } from '../terminal/write.js'
 
 const PAGE = 50
 
-/** Undoes a message and everything after it, with the files of the private copy. */
+/** Undoes a message and everything after it, with the files of the private copy or of the whole workspace. */
 export const rewindVerb: Verb = {
   name: 'rewind',
   usage: '[CONVERSATION] [--before N]',
   summary: 'undo a message and everything after it, with the files they changed; default: the newest conversation',
   examples: ['rewind', 'rewind c-1 --before 4 --yes'],
   notes: [
-    'transcript shows the numbers of messages. Queued messages stay, paused. Files are restored only in a private '
-      + 'copy.',
+    'transcript shows the numbers of messages. Queued messages stay, paused. Without a private copy the whole '
+      + 'workspace',
+    'goes back to what it was before that message; history lists the state before it went back.',
     'It asks for confirmation. Without a terminal it requires --yes.',
   ],
   ids: CONVERSATIONS,
@@ -39,10 +40,14 @@ export const rewindVerb: Verb = {
       const { index, total, text, newest } = await placeIn(client, conversationId, asked, terminal.signal)
       const said = text === undefined ? '' : ` "${short(plain(text), 60)}"`
       const what = `message ${index}${said} of ${oneLine(conversationId)}`
-      const question =
+      const drops =
         `going back to before ${what} drops ${counted(Math.max(0, total - index), 'message')} and `
-        + `the work that came with ${total - index === 1 ? 'it' : 'them'}: go back?`
-      if (!given.on('yes') && !(await confirmed(terminal, given, question, '--yes'))) return EXIT.refused
+        + `the work that came with ${total - index === 1 ? 'it' : 'them'}`
+      if (!given.on('yes')) {
+        const { branch } = await client.call('GET /agents/{id}', { id: conversationId }, options)
+        const all = branch === undefined ? ', and takes back what anybody has changed in the workspace since' : ''
+        if (!(await confirmed(terminal, given, `${drops}${all}: go back?`, '--yes'))) return EXIT.refused
+      }
       return printResult(
         terminal,
         given,

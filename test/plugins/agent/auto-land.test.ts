@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { AutoLand } from '../../../plugins/agent/conversations/auto-land.js'
 import type { Frame, TurnInput } from '../../../plugins/agent/contract.js'
 import { until } from '../../support/browser/browser.js'
 import { daemonWith, folderOf, inGit, makeWorkspace } from '../../support/daemon.js'
@@ -102,6 +103,37 @@ t.test('an agent is asked once to make work fit that was to land by itself', asy
   writeFileSync(join(workspace, 'README.md'), inGit(workspace, 'show', 'HEAD:README.md'))
   t.same(landings(await runTurn(client, 'a', 'say it fits', { autoLand: true })), [{ kind: 'landed', landed: true }])
   t.equal((await said()).length, rows.length + 1)
+})
+
+t.test('it is asked with the tools that it had, and not where a message waited', async t => {
+  const asked = async (runs: boolean) => {
+    const started: object[] = []
+    const call = async () => ({ landed: false, conflicts: [{ repo: 'web', paths: [{ path: 'a\n\nb.txt' }] }] })
+    const landing = new AutoLand({
+      host: { call, serves: async () => true, log: { warn: t.fail, error: t.fail } },
+      conversations: { find: () => ({ id: 'a', branch: 'agent/a', landsAlone: true }) },
+      rules: { mayLand: async () => false },
+      ready: Promise.resolve(),
+      runs: () => runs,
+      start: async (input: object) => started.push(input),
+    } as never)
+    await landing.land({
+      ...{ conversationId: 'a', run: 'r-1', byOutsiders: false, ended: Promise.resolve() },
+      ...{ log: { push: () => {} }, record: { landings: 0 } },
+      message: { attended: true, input: { prompt: 'go', autoLand: true, allowedTools: ['Read', 'Edit'] } },
+    } as never)
+    await new Promise(setImmediate)
+    return started
+  }
+  const [errand, ...more] = await asked(false)
+  t.match(errand, {
+    errand: 'land-held',
+    autoLand: true,
+    allowedTools: exactly('Read', 'Edit'),
+    prompt: /in: web\/a b\.txt$/,
+  })
+  t.same(more, [])
+  t.same(await asked(true), [])
 })
 
 t.test('a message of a token without scope land, or of an outside wake, disables auto-landing', async t => {

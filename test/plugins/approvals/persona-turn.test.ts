@@ -1,7 +1,9 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { outcomeIn } from '../../../plugins/approvals/executors/persona-turn.js'
+import { UnknownOutcome, type Executor } from '../../../plugins/approvals/executors/executor.js'
+import { endPosting, outcomeIn, personaTurn } from '../../../plugins/approvals/executors/persona-turn.js'
+import { Refusal } from '../../../sdk/index.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
@@ -111,4 +113,48 @@ t.test('the outcome is what the last line says', t => {
   for (const report of ['', 'unknown: the page hung', 'I posted it', 'reposted: x'])
     t.match(of(report), /^UnknownOutcome/)
   t.end()
+})
+
+const ITEM = { id: 'a', kind: 'post', post: { platform: 'forum', content: 'hi' }, actsAs: 'ada' }
+
+/** A post as a persona where the calls answer as told; `calls` are those that were made. */
+const postWith = async (workspace: string, answers: { readonly [call: string]: () => unknown } = {}) => {
+  const calls: string[] = []
+  const call = async (name: string) => {
+    calls.push(name)
+    if (name === 'personas.forTurn') return { known: true, capabilities: ['forum'] }
+    return answers[name]?.() ?? {}
+  }
+  const host = { place: { workspace }, serves: async (name: string) => name === 'personas.forTurn', call }
+  const found = await personaTurn(host as never, { read: async () => [] } as never, ITEM as never)
+  return { executor: found as Executor, calls }
+}
+
+t.test('a turn that ended otherwise does not go on later, and a lost one may have posted', async t => {
+  const lost = () => {
+    throw new Refusal('unavailable', 'the group is not running')
+  }
+  const none = async function* () {}
+  for (const [answers, message] of [
+    [{ 'agent.words': none, 'agent.fate': () => ({ open: false, end: 'failed' }) }, /is failed$/],
+    [{ 'agent.words': lost }, /was lost: the group is not running/],
+    [{ 'agent.words': lost, 'POST /agent/stop': lost }, /was lost/],
+  ] as const) {
+    const { executor, calls } = await postWith(t.testdir({}), answers)
+    const failure = await executor.carryOut('a-1', new AbortController().signal).catch((error: unknown) => error)
+    t.ok(failure instanceof UnknownOutcome, String(failure))
+    t.match((failure as Error).message, message)
+    t.ok(calls.includes('POST /agent/stop'))
+  }
+})
+
+t.test('nobody knows the conversation of a post before, and a killed daemon leaves no files of it', async t => {
+  const ids = await Promise.all([1, 2].map(async () => (await postWith(t.testdir({}))).executor.turn?.conversationId))
+  t.not(ids[0], ids[1])
+  const workspace = t.testdir({ '.sandbox': { records: { approvals: { 'post-1': { '1-a.txt': 'a' }, other: {} } } } })
+  const gone = async () => {
+    throw new Refusal('not-found', 'no such conversation')
+  }
+  await endPosting({ place: { workspace }, call: gone } as never, 'post-1')
+  t.same(readdirSync(join(workspace, '.sandbox/records/approvals')), ['other'])
 })

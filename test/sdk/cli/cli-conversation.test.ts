@@ -207,6 +207,16 @@ t.test('a rewind asks first, and requires --yes without a terminal', async t => 
   t.notOk(daemon.calls().some(({ path }) => path === '/agent/rewind'))
 })
 
+t.test('a rewind in the shared tree asks before the whole workspace goes back', async t => {
+  const daemon = await fakeDaemon(t, (request, response) =>
+    request.path === '/agents/c-1' ? { id: 'c-1', status: 'idle', updatedAt: 1 } : answer(request, response),
+  )
+  t.match(await daemon.run(['rewind', 'c-1']), {
+    code: 2,
+    err: /drops 3 messages .* them, and takes back what anybody has changed in the workspace since: go back\?/,
+  })
+})
+
 t.test('a fork begins with the chosen messages, and with their files if they were saved', async t => {
   const daemon = await fakeDaemon(t, answer)
   const cases: readonly (readonly [args: readonly string[], forkOf: object, said: string])[] = [

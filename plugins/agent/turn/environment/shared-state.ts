@@ -1,8 +1,9 @@
 import { Refusal } from '../../../../sdk/index.js'
+import { unlessAborted } from '../../../../sdk/node/concurrency/unless-aborted.js'
 import type { Turn } from '../turn.js'
 import type { TurnEnvironmentDeps } from './environment-deps.js'
 
-/** A turn does not wait longer for its workspace to be saved. */
+/** How long a turn waits for its workspace to be saved. */
 const MOST_MS = 20_000
 
 /** Saves the state of the shared tree before a turn in it, so that its message can be rewound to. */
@@ -15,13 +16,15 @@ export const saveSharedState = async (
     signal,
     log: frames,
   }: Pick<Turn, 'conversationId' | 'run' | 'index' | 'signal' | 'log'>,
+  mostMs = MOST_MS,
 ): Promise<void> => {
   if (!(await host.serves('history.snapshot'))) return
-  const late = AbortSignal.timeout(MOST_MS)
   const order = { trigger: 'turn' as const, by: `conversation:${conversationId}`, conversationId }
   try {
-    const { id } = await host.call('history.snapshot', order, { signal: AbortSignal.any([signal, late]) })
-    if (id === undefined) return
+    const late = AbortSignal.any([signal, AbortSignal.timeout(mostMs)])
+    const { id, partial } = await unlessAborted(late, host.call('history.snapshot', order))
+    // A point without the present files of a repository would take these back to an earlier state.
+    if (id === undefined || partial) return
     await anchors.keep(conversationId, { id, run, index, repos: [], shared: true })
     frames.push({ kind: 'checkpoint', id, index })
   } catch (error) {

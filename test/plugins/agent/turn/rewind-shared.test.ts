@@ -56,6 +56,19 @@ t.test('a conversation in the shared tree goes back to the point before its mess
   t.notOk(existsSync(at('a.txt')))
 })
 
+t.test('a conversation that goes back takes back no setting, which no turn writes', async t => {
+  const daemon = await daemonWith(t, ['agent', 'history', 'git', 'settings'])
+  const { client, workspace } = daemon
+  await client.call('POST /settings', { changelogRepos: [] })
+  await runTurn(client, 's', 'write a.txt\n| one')
+  await client.call('POST /settings', { changelogRepos: ['root'] })
+  const drive = (await daemon.token('drive')).client
+  t.match(await drive.call('POST /agent/rewind', { conversationId: 's', index: 0 }), { dropped: 2 })
+  t.notOk(existsSync(join(workspace, 'a.txt')))
+  t.same((await client.call('GET /settings')).changelogRepos, ['root'])
+  t.match(readFileSync(join(workspace, '.sandbox/config/settings.json'), 'utf8'), /"root"/)
+})
+
 t.test('a message in the shared tree is no begin for a fork with its files', async t => {
   const daemon = await daemonWith(t, ['agent', 'history', 'git'])
   const { client } = daemon

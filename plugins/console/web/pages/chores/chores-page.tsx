@@ -6,29 +6,14 @@ import { person } from '../../data/session/session.js'
 import { agoOf, countText, filesText, visibleName } from '../../ui/format.js'
 import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
-import { RunButton, type AskedRun } from '../new/run-button.js'
+import { RunButton } from '../new/run-button.js'
 import { reaches, type PageProps } from '../registry.js'
+import { documentationRun } from './documentation-run.js'
 import { PROBE_IDS, ProbeRow } from './probe-row.js'
 
 const MOST_HOTSPOTS = 5
-const MOST_NAMED = 30
 
 const nameOf = (repo: string): string => (repo === 'root' ? 'The workspace' : visibleName(repo))
-
-/** What an agent is asked where packages have no page that says what they are. */
-const documentationRun = (repo: string, packages: ChoreSignals['packages']): AskedRun => ({
-  title: 'Documentation',
-  runRole: 'documentation-run',
-  ...(repo !== 'root' && { startIn: repo }),
-  prompt: [
-    `Packages of the repository ${repo} have no README: ${packages
-      .map(({ dir }) => dir || '.')
-      .slice(0, MOST_NAMED)
-      .join(', ')}.`,
-    'Write one for each from its code: what it is for, how it is used, what is surprising. Run every command that you '
-      + 'write down, and change no code.',
-  ].join('\n'),
-})
 
 const Signals = ({
   repo,

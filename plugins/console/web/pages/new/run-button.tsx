@@ -1,17 +1,11 @@
 import { useRef } from 'preact/hooks'
-import type { TurnInput } from '../../../../agent/contract.js'
 import { askUntilAnswered } from '../../data/api.js'
 import { goTo } from '../../data/route.js'
 import { UnansweredMessage } from '../../data/unanswered.js'
 import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { FaultLine } from '../../ui/page.js'
-
-/** What an agent is asked by a press of a button, in a conversation of its own or in a known one. */
-export type AskedRun = Pick<
-  TurnInput,
-  'prompt' | 'title' | 'runRole' | 'errand' | 'worktreeBase' | 'startIn' | 'conversationId'
->
+import type { AskedRun } from './asked-run.js'
 
 interface RunButtonProps {
   readonly label: string
