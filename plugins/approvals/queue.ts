@@ -195,7 +195,11 @@ export class ApprovalQueue {
   async resume(): Promise<void> {
     for (const id of this.#interrupted) {
       const { conversationId } = this.get(id).attempts.at(-1) ?? {}
-      if (conversationId !== undefined) await this.#deps.halt(conversationId)
+      // Its outcome is unknown either way, and other items wait.
+      if (conversationId !== undefined)
+        await this.#deps.halt(conversationId).catch((error: unknown) => {
+          this.#deps.host.log.warn('stopping a conversation that posts failed', { id, error: String(error) })
+        })
       await this.#ended(this.get(id), { outcome: 'unknown', error: UNKNOWN })
     }
     this.#interrupted.clear()

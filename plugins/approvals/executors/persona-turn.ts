@@ -61,11 +61,17 @@ export const personaTurn = async (
   }
 }
 
-/** Ends the turn of a try whose outcome nobody waits for any more. */
-export const endPosting = async (host: Pick<Host, 'call'>, conversationId: string): Promise<void> => {
+/** Ends the turn of a try whose outcome nobody waits for any more, and removes its files. */
+export const endPosting = async (host: Pick<Host, 'call' | 'place'>, conversationId: string): Promise<void> => {
   await host.call('POST /agent/stop', { conversationId }).catch((error: unknown) => {
     if (Refusal.from(error).reason !== 'not-found') throw error
   })
+  await removeFiles(host, conversationId)
+}
+
+const removeFiles = async ({ place }: Pick<Host, 'place'>, conversationId: string): Promise<void> => {
+  const remove = (at: string) => rm(join(at, conversationId), { recursive: true, force: true })
+  await inRealFolder(place.workspace, FOLDER, {}, remove)
 }
 
 const posted = async (
@@ -95,8 +101,7 @@ const posted = async (
     await endPosting(host, conversationId)
     throw new UnknownOutcome('its conversation had not ended within 30 minutes, and was stopped')
   } finally {
-    const remove = (at: string) => rm(join(at, conversationId), { recursive: true, force: true })
-    await inRealFolder(host.place.workspace, FOLDER, {}, remove)
+    await removeFiles(host, conversationId)
   }
 }
 

@@ -1,8 +1,9 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { outcomeIn } from '../../../plugins/approvals/executors/persona-turn.js'
+import { endPosting, outcomeIn } from '../../../plugins/approvals/executors/persona-turn.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
+import { refuse } from '../../../sdk/index.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { modelServer, type ScriptedReply, type SeenRequest } from '../../support/servers/model-server.js'
@@ -94,6 +95,15 @@ t.test(
     t.equal(requests.length, before)
   },
 )
+
+t.test('a start after a kill removes the files of a post that was being published', async t => {
+  const own = join(workspace, '.sandbox/records/approvals/post-1')
+  mkdirSync(own, { recursive: true })
+  writeFileSync(join(own, '1-photo.txt'), 'a picture\n')
+  const call = async () => refuse('not-found', 'there is no such conversation')
+  await endPosting({ call, place: { workspace } } as never, 'post-1')
+  t.notOk(existsSync(own))
+})
 
 t.test('the outcome is what the last line says', t => {
   const of = (report: string) => {
