@@ -50,7 +50,7 @@ const isWord = (t: Test, found: boolean | string, what: string) =>
   t.ok(typeof found === 'boolean' || (found.length < 1_500 && !/unexpectedly/.test(found)), `${what}: ${found}`)
 
 for (const [user, uid] of USERS) {
-  const some = shareOf(uid, spread(Object.entries(INDEXES), 4))
+  const some = shareOf(uid, spread(Object.entries(INDEXES), 4, 8))
 
   t.test(`${user}: a turn with a hostile index in its copy ends, and its work is not lost`, walled(), async t => {
     const daemon = await daemonOf(t, uid, FILES)
