@@ -9,13 +9,19 @@ import { inTree, type Tree } from './tree.js'
 const POINTER = Buffer.from([0, 0, 0xe0, 0])
 const FILE = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
 const MOST_FILES = 100
+/** A turn can write an index of any size: of a larger one git says itself what it holds. */
+const MOST_BYTES = 64 * 1024 * 1024
 
 /** Whether the index of a git dir can hold pointers to other repositories; false is certain. */
 const mayPoint = async (gitdir: string): Promise<boolean> => {
+  let left = MOST_BYTES
   for (const name of await readdir(gitdir)) {
     if (name !== 'index' && !name.startsWith('sharedindex.')) continue
     await using file = await open(join(gitdir, name), FILE)
-    if ((await file.stat()).isFile() && (await file.readFile()).includes(POINTER)) return true
+    const found = await file.stat()
+    if (!found.isFile()) continue
+    left -= found.size
+    if (left < 0 || (await file.readFile()).includes(POINTER)) return true
   }
   return false
 }

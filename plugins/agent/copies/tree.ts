@@ -128,10 +128,25 @@ const withoutCommit = async (tree: Tree, changes: readonly StatusLine[]): Promis
 /** How a status is read: `ignored` also lists what git ignores, but not what is below an ignored folder. */
 type StatusHow = Pick<GitOptions, 'priority'> & { readonly ignored?: true }
 
+/** What git says of an index that it cannot read; of one that ends it, it says nothing. */
+const BAD_INDEX = /index|signature|malformed name|cache entr|out of memory|^$/i
+
+/** Writes the index of a tree anew if git cannot read it, which would keep every turn from mending it. */
+const renewIndex = async (tree: Tree, error: unknown): Promise<void> => {
+  const own = tree.wall.copy?.gitdirs.find(({ path }) => path === pathOf(tree.repo))?.own
+  if (own === undefined || !(error instanceof GitFailure) || !BAD_INDEX.test(error.stderr.trim())) throw error
+  await rm(join(own, 'index'), { force: true, recursive: true })
+  await inTree(tree, ['reset', '-q'])
+}
+
 /** The lines of git's status of a tree, or of what is at or below a path of it. */
 const statusOf = async (tree: Tree, path = '', { ignored, ...how }: StatusHow = {}): Promise<StatusLine[]> => {
   const args = ignored ? [...STATUS, '--ignored=matching'] : STATUS
-  const { stdout } = await inTree(tree, path === '' ? args : [...args, '--', `:(top,literal)${path}`], how)
+  const asked = path === '' ? args : [...args, '--', `:(top,literal)${path}`]
+  const { stdout } = await inTree(tree, asked, how).catch(async (error: unknown) => {
+    await renewIndex(tree, error)
+    return inTree(tree, asked, how)
+  })
   return stdout
     .toString('latin1')
     .split('\0')

@@ -40,6 +40,8 @@ export interface ScratchCache {
 }
 
 const MAX_BYTES = 512 * 1024 * 1024
+/** Of a larger index, which a turn may have written, no copy is made. */
+const MOST_INDEX = 512 * 1024 * 1024
 
 /** Settings of a scratch repository where the person's git has none. */
 const FORMS: readonly (readonly [name: string, value: string])[] = [
@@ -241,11 +243,11 @@ export class ScratchRepo {
     return this.takeIndexOf(this.#gitdir, index)
   }
 
-  /** Copies the index in a git dir; false: it has none. */
+  /** Copies the index in a git dir; false: it has none of a usual size. */
   async takeIndexOf(gitdir: string, index: string): Promise<boolean> {
     const from = join(gitdir, 'index')
     const found = await lstat(from).catch(() => undefined)
-    if (!found || !(await copyPlain(from, this.index(index)))) return false
+    if (!found || found.size > MOST_INDEX || !(await copyPlain(from, this.index(index)))) return false
     // Dated as the original, since git reads files again that are as young as the index.
     const dated = new Date(Math.floor(found.mtimeMs))
     await utimes(this.index(index), dated, dated)

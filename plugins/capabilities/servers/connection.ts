@@ -15,6 +15,7 @@ import { isPluginServer } from './plugin-server.js'
 import { StdioTransport } from './stdio-transport.js'
 import { serverTools, type ServerTool } from './tool-list.js'
 
+/** How long the handshake may take, and each list of what a server has, whatever its answers trickle in as. */
 const HELLO_MS = 30_000
 const MOST_PAGES = 20
 
@@ -42,6 +43,7 @@ export interface ServerConnectionDeps {
   readonly elicit?: (params: ElicitRequest['params'], signal: AbortSignal) => Promise<ElicitResult>
   /** It says that its tools changed. */
   readonly toolsChanged?: () => void
+  readonly helloMs?: number
 }
 
 type Library = typeof import('@modelcontextprotocol/client')
@@ -53,13 +55,21 @@ export class ServerConnection {
   readonly #transport: Transport
   readonly #kind: McpInfo['transport']
   readonly #library: Library
+  readonly #helloMs: number
   #closed = false
   /** Resolves when it has ended. */
   readonly over: Promise<void>
 
-  constructor(client: Client, transport: Transport, kind: McpInfo['transport'], entry: OpenEntry, library: Library) {
+  constructor(
+    client: Client,
+    transport: Transport,
+    kind: McpInfo['transport'],
+    { entry, helloMs = HELLO_MS }: Pick<ServerConnectionDeps, 'entry' | 'helloMs'>,
+    library: Library,
+  ) {
     this.client = client
     this.entry = entry
+    this.#helloMs = helloMs
     this.#transport = transport
     this.#kind = kind
     this.#library = library
@@ -87,7 +97,7 @@ export class ServerConnection {
 
   async tools(signal: AbortSignal): Promise<ServerTool[]> {
     if (!this.client.getServerCapabilities()?.tools) return []
-    const { tools } = await this.client.listTools(undefined, { signal, timeout: HELLO_MS, cacheMode: 'refresh' })
+    const { tools } = await this.client.listTools(undefined, { signal: this.#soon(signal), cacheMode: 'refresh' })
     return serverTools(tools)
   }
 
@@ -97,7 +107,7 @@ export class ServerConnection {
     const instructions = client.getInstructions()?.slice(0, 8000).toWellFormed()
     const protocol = client.getNegotiatedProtocolVersion()
     const able = client.getServerCapabilities() ?? {}
-    const options = { signal, timeout: HELLO_MS }
+    const options = { signal: this.#soon(signal) }
     const [resources, prompts] = await Promise.all([
       able.resources ? client.listResources(undefined, options).then(({ resources: found }) => found.length, none) : 0,
       able.prompts ? client.listPrompts(undefined, options).then(({ prompts: found }) => found.length, none) : 0,
@@ -117,6 +127,11 @@ export class ServerConnection {
       prompts,
       ...(this.pid !== undefined && { pid: this.pid }),
     }
+  }
+
+  /** For a list of what a server has, however many pages it is: limits of the library are for one request. */
+  #soon(signal: AbortSignal): AbortSignal {
+    return AbortSignal.any([signal, AbortSignal.timeout(this.#helloMs)])
   }
 
   /** Whether a failure says that the server does not know the session any more: what was asked has not been done. */
@@ -186,10 +201,10 @@ const overStdio = async (
   server: StdioServer,
   library: Library,
 ): Promise<ServerConnection> => {
-  const { host, entry, conversationId, acts = false, signal } = deps
+  const { host, entry, conversationId, acts = false } = deps
   await assertInstalled(host.place, { ...entry, program: server.program })
   const transport = forgiving(new StdioTransport(await serverCommand(host, entry, server, { conversationId, acts })))
-  return connected(clientFor(library, deps), transport, 'stdio', entry, library, signal)
+  return connected(deps, transport, 'stdio', library)
 }
 
 const overHttp = async (
@@ -213,11 +228,11 @@ const overHttp = async (
   }
   const current = forgiving(new library.StreamableHTTPClientTransport(server.url, options))
   try {
-    return await connected(clientFor(library, deps), current, 'http', entry, library, signal)
+    return await connected(deps, current, 'http', library)
   } catch (error) {
     if (!isOlder((error as Error).cause, library)) throw error
     const older = new library.SSEClientTransport(server.url, options)
-    return await connected(clientFor(library, deps), older, 'event-stream', entry, library, signal).catch(() => {
+    return await connected(deps, older, 'event-stream', library).catch(() => {
       // The older transport was a guess: what the server said first is what helps.
       throw error
     })
@@ -246,16 +261,22 @@ const isOlder = (error: unknown, { SdkHttpError }: Library): boolean =>
   error instanceof SdkHttpError && error.status >= 400 && error.status < 500 && ![401, 403, 429].includes(error.status)
 
 const connected = async (
-  client: Client,
+  deps: ServerConnectionDeps,
   transport: Transport,
   kind: McpInfo['transport'],
-  entry: OpenEntry,
   library: Library,
-  signal: AbortSignal,
 ): Promise<ServerConnection> => {
-  const connection = new ServerConnection(client, transport, kind, entry, library)
+  const { entry, signal, helloMs = HELLO_MS } = deps
+  const client = clientFor(library, deps)
+  const connection = new ServerConnection(client, transport, kind, deps, library)
+  const late = AbortSignal.any([signal, AbortSignal.timeout(helloMs)])
+  // The library limits its first request alone, and neither what follows it nor how an older server begins.
+  const tooLate = new Promise<never>((_, reject) => {
+    const timedOut = new library.SdkError(library.SdkErrorCode.RequestTimeout, 'the handshake took too long')
+    late.addEventListener('abort', () => reject(timedOut), { once: true })
+  })
   try {
-    await client.connect(transport, { signal, timeout: HELLO_MS })
+    await Promise.race([client.connect(transport, { signal, timeout: helloMs }), tooLate])
     return connection
   } catch (error) {
     const failure = await failureOf(error, transport, entry, library)

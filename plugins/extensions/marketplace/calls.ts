@@ -5,6 +5,7 @@ import { inside } from '../../../sdk/node/files/paths.js'
 import { plainBytes } from '../../../sdk/node/files/real-folders.js'
 import { bytesOf, outgoing, Unanswered } from '../../../sdk/node/models/outgoing.js'
 import { fileOfRepository, isSource } from '../../../sdk/node/transport/fetched-commit.js'
+import { SELECTORS, unseenBut } from '../../../sdk/unseen.js'
 import type { LoadedExtensions } from '../listing/loaded-extensions.js'
 import { admitsHost } from '../manifest/engines.js'
 import { checkRegistry } from '../update/contract.js'
@@ -36,6 +37,7 @@ interface ReadIndex {
 const ADDRESSES = 'expected https, a git repository or a file of the workspace'
 const RANK = { verified: 0, listed: 1, blocked: 2 } as const
 const SHA = /^[0-9a-f]{40}$/
+const UNSEEN = unseenBut(`\\t\\n${SELECTORS}`)
 
 /** Serves the rows of an index. */
 export const marketplaceCalls = (all: LoadedExtensions): Handlers<MarketplaceCalls> => ({
@@ -114,7 +116,7 @@ const rowsOf = ({ bytes, origin }: ReadIndex, isFetched: (url: string) => boolea
 
 const parsed = (bytes: Buffer): object => {
   try {
-    return parseObject(bytes)
+    return seen(parseObject(bytes))
   } catch (error) {
     const { message } = error as Error
     return refuse(
@@ -123,6 +125,14 @@ const parsed = (bytes: Buffer): object => {
       { cause: error },
     )
   }
+}
+
+/** A value whose texts have no characters that a reader does not see: what is installed is what was shown. */
+const seen = <T>(value: T): T => {
+  if (typeof value === 'string') return value.replace(UNSEEN, '') as T
+  if (typeof value !== 'object' || value === null) return value
+  const parts = Object.entries(value).map(([key, part]) => [key, seen(part)] as const)
+  return (Array.isArray(value) ? parts.map(([, part]) => part) : Object.fromEntries(parts)) as T
 }
 
 const checked = <T>(

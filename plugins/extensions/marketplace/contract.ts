@@ -52,7 +52,7 @@ export interface MarketplaceCalls {
    * installed yet. Nothing is stored; the token is sent for this read only.
    *
    * - 400: no address that is read here, or a token for one that is not https
-   * - 413: the index has more than 5 MiB
+   * - 413: the index has more than 5 MiB, or its repository more than 256 MiB
    * - 422: there is no index, or one that cannot be used
    * - 424: the server cannot be reached, or refused
    */

@@ -1,7 +1,8 @@
 import { realpath } from 'node:fs/promises'
+import { totalmem } from 'node:os'
 import { dirname } from 'node:path'
 import { passingPipes, gitPlacesOf } from './git-pipes.js'
-import { listEnv, needProgram, ownEnv, run, type Env } from './run.js'
+import { listEnv, needProgram, ownEnv, ownProgram, run, type Env } from './run.js'
 import { runWalled, type WallSpec } from '../wall/wall.js'
 
 /** Who a commit is by. */
@@ -57,6 +58,17 @@ const MAX_BYTES = 64 * 1024 * 1024
 /** How much is kept where the rest is taken as it comes: git's own words of what went wrong. */
 const KEPT_BYTES = 64 * 1024
 const TIMEOUT_MS = 300_000
+/** The most memory of a git, in KiB as `ulimit` counts: a small index can name much more than the machine has. */
+const MOST_MEMORY = Math.max(2 * 1024 ** 2, Math.floor(totalmem() / 4 / 1024))
+/** The system ends it before the daemon. */
+const BOUNDED = `
+{
+  ulimit -d "$1"
+  echo 500 > /proc/self/oom_score_adj
+} 2> /dev/null
+shift
+exec "$@"
+`
 
 /** Faults of old tools that harm nobody, by git's names for them: whole histories hold them (git-fsck(1)). */
 export const FORGIVEN: readonly string[] = [
@@ -157,7 +169,7 @@ const lentSentence = (stderr: string): string => {
  * transport is open unless `env` names it in `GIT_ALLOW_PROTOCOL`.
  *
  * `dir` is a path outside the wall; with `wall` it is a path as seen inside. Filters and merge drivers of a repository
- * cannot be switched off, so every command that touches an index or a working tree needs `wall`.
+ * cannot be switched off, so every command that touches an index or a working tree needs `wall`. Its memory is bounded.
  */
 export const git = async (dir: string, args: readonly string[], options: GitOptions = {}): Promise<GitAnswer> => {
   const {
@@ -174,12 +186,17 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
   } = options
   const ceiling = dirname(wall ? dir : await realpath(dir))
   const by = identity && identityEnv(identity)
-  const own = { ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...by, ...options.env }
+  const own: Env = { ...ENV, GIT_CEILING_DIRECTORIES: ceiling, ...by, ...options.env }
   // Behind a wall too: a git that a turn wrote would answer for the repository.
   const program = await needProgram('git')
   const settings = settingsOf(args)
   const [command = '', ...rest] = args.slice(settings.length)
   const all = [...SETTINGS, ...(wall ? [] : UNWALLED), ...settings, '--no-pager', ...guarded(command, rest)]
+  // A turn can write the index that it reads. Programs of a conversation have its limits.
+  const isBounded = wall ? !wall.limits : own.GIT_INDEX_FILE !== undefined
+  const shell = isBounded ? await ownProgram('sh') : undefined
+  const [first, started] =
+    shell === undefined ? [program, all] : [shell, ['-c', BOUNDED, 'git', String(MOST_MEMORY), program, ...all]]
   const onOutput =
     (to ?? said) && ((piece: Buffer, from: 'stdout' | 'stderr') => (from === 'stdout' ? to?.(piece) : said?.(piece)))
   const stuck = new AbortController()
@@ -199,8 +216,8 @@ export const git = async (dir: string, args: readonly string[], options: GitOpti
     held,
     async () =>
       wall
-        ? runWalled({ ...wall, cwd: dir, env: listEnv(own) }, program, all, how)
-        : run(program, all, { ...how, cwd: dir, env: await ownEnv(own) }),
+        ? runWalled({ ...wall, cwd: dir, env: listEnv(own) }, first, started, how)
+        : run(first, started, { ...how, cwd: dir, env: await ownEnv(own) }),
   )
   if (timedOut) throw new GitFailure(command, code, `did not end within ${timeoutMs / 1000} s`)
   if (truncated && !to) throw new GitFailure(command, code, `answered with more than ${maxBytes} bytes`)

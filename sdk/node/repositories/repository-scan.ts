@@ -186,7 +186,7 @@ export class RepositoryScan {
     if (asked.length === 0) return []
     const rules = rulesOf(repository, asked)
     const still = rules !== undefined && known.last?.rules === rules ? known.last.folders : undefined
-    const folders = still ?? (await ignoredFolders(dir, asked))
+    const folders = still ?? (await this.#ignoredFolders(repository, asked))
     if (!still) known.last = rules === undefined ? undefined : { rules, folders }
     return this.#real(
       dir,
@@ -195,9 +195,10 @@ export class RepositoryScan {
   }
 
   /** Asks git about all folders of a main checkout: exact, but slow for a large one. */
-  async study({ dir, common, module }: MainRepository): Promise<string[]> {
+  async study(repository: MainRepository): Promise<string[]> {
+    const { dir, common, module } = repository
     if (module !== undefined) return []
-    const folders = await ignoredFolders(dir, [])
+    const folders = await this.#ignoredFolders(repository, [])
     const dependencies = await this.#real(
       dir,
       folders.filter(path => DEPENDENCY_FOLDERS.has(path.split('/').at(-1) ?? '')),
@@ -205,6 +206,29 @@ export class RepositoryScan {
     const last = this.#ignored.get(common)?.last
     this.#ignored.set(common, { folders: new Set(folders.slice(0, MAX_FOLDERS)), dependencies, last })
     return dependencies
+  }
+
+  /** The untracked folders that git ignores completely, among these or all. */
+  async #ignoredFolders({ dir, common }: MainRepository, paths: readonly string[]): Promise<string[]> {
+    const { workspace, data } = this.#where
+    const args = [
+      'ls-files',
+      '--others',
+      '--ignored',
+      '--exclude-standard',
+      '--directory',
+      '-z',
+      ...(paths.length ? ['--', ...paths] : []),
+    ]
+    // A turn may have written the index that git reads.
+    const wall = { workspace, data, exposed: contains(data, common) ? [common] : [], sealed: true, offline: true }
+    const how = { wall, priority: 'own', env: { GIT_LITERAL_PATHSPECS: '1' } } as const
+    const { text } = await git(dir, args, how).catch((error: unknown) => {
+      // One that git cannot read keeps nobody from work: the files of a private copy come from commits.
+      if (error instanceof GitFailure) return { text: '' }
+      throw error
+    })
+    return text.split('\0').flatMap(entry => (entry.endsWith('/') ? [entry.slice(0, -1)] : []))
   }
 
   async #real(dir: string, paths: readonly string[]): Promise<string[]> {
@@ -264,20 +288,4 @@ const rulesOf = ({ dir, gitdir, common }: MainRepository, asked: readonly string
   const stamps = [join(gitdir, 'index'), join(common, 'info/exclude'), ...ignores].map(stateStamp)
   if (stamps.some(stamp => stamp?.racy)) return undefined
   return JSON.stringify([asked, config, stamps.map(stamp => stamp?.stamp)])
-}
-
-/** The untracked folders that git ignores completely, among these or all. */
-const ignoredFolders = async (dir: string, paths: readonly string[]): Promise<string[]> => {
-  // Lists names only; reads no content, so no filter of the repository runs.
-  const args = [
-    'ls-files',
-    '--others',
-    '--ignored',
-    '--exclude-standard',
-    '--directory',
-    '-z',
-    ...(paths.length ? ['--', ...paths] : []),
-  ]
-  const { text } = await git(dir, args, { env: { GIT_LITERAL_PATHSPECS: '1' } })
-  return text.split('\0').flatMap(entry => (entry.endsWith('/') ? [entry.slice(0, -1)] : []))
 }

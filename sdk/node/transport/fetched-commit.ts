@@ -1,14 +1,21 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, readdir, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Host } from '../../host.js'
 import { refuse } from '../../refusal.js'
 import { isLoopbackHostname } from '../models/outgoing.js'
 import { git, GitFailure, type GitOptions } from '../programs/git.js'
 import { remoteAddress, type RemoteAddress } from './remote-address.js'
-import { RemoteGit } from './remote-git.js'
+import { RemoteGit, type TransferTimes } from './remote-git.js'
 import type { RemoteFailure } from './remote-words.js'
 import { storedToken } from './stored-token.js'
 
 const CHECKOUT_MS = 180_000
+/** The most bytes of objects that are fetched: a server may send without an end. */
+const MOST_FETCHED = 1024 ** 3
+/** The same for one file, which is read in the presence of a person, and how long that may take. */
+const MOST_FOR_FILE = 256 * 1024 ** 2
+const FILE_TIMES: TransferTimes = { stallMs: 20_000, limitMs: 60_000 }
+const LOOK_MS = 250
 const CHECKED = ['-c', 'fetch.fsckObjects=true', '-c', 'transfer.fsckObjects=true']
 const FETCH = [...CHECKED, 'fetch', '--progress', '--no-tags', '--no-recurse-submodules']
 /** What a fetch by name needs that a server refused by its id. */
@@ -118,7 +125,7 @@ export const fileOfRepository = async (
 ): Promise<RepositoryFile | undefined> => {
   const address = sourceAddress(host.place.workspace, url)
   assertSecure(address, token)
-  const fetched = new FetchedRepository(host, scratch, token)
+  const fetched = new FetchedRepository(host, scratch, token, { most: MOST_FOR_FILE, times: FILE_TIMES })
   try {
     await fetched.fetchNamed(address, url, 'HEAD')
     for (const path of paths) {
@@ -141,15 +148,23 @@ class FetchedRepository {
   readonly #host: FetchingHost
   readonly #dir: string
   readonly #remote: RemoteGit
+  readonly #most: number
 
-  constructor(host: FetchingHost, dir: string, token: string | undefined) {
+  constructor(
+    host: FetchingHost,
+    dir: string,
+    token: string | undefined,
+    { most = MOST_FETCHED, times }: { readonly most?: number; readonly times?: TransferTimes } = {},
+  ) {
     const { workspace, data, hidden, grants } = host.place
     this.#host = host
     this.#dir = dir
+    this.#most = most
     this.#remote = new RemoteGit({
       host,
       wall: { workspace, data, hide: hidden, grants },
       passwordFor: async () => token,
+      ...(times && { times }),
     })
   }
 
@@ -223,13 +238,36 @@ class FetchedRepository {
     how: readonly string[],
     wanted: readonly string[],
   ): Promise<RemoteFailure | undefined> {
-    const { failure } = await this.#remote.run({
-      address,
-      args: asked => [...FETCH, ...how, '--end-of-options', asked, ...wanted],
-      folder: this.#dir,
-      env: { GIT_DIR: this.#dir },
-    })
-    return failure
+    const full = new AbortController()
+    const look = setInterval(() => {
+      void this.#packed().then(bytes => bytes > this.#most && full.abort())
+    }, LOOK_MS)
+    try {
+      const { failure } = await this.#remote.run({
+        address,
+        args: asked => [...FETCH, ...how, '--end-of-options', asked, ...wanted],
+        folder: this.#dir,
+        env: { GIT_DIR: this.#dir },
+        signal: full.signal,
+      })
+      if (full.signal.aborted) refuse('too-large', `it has more than ${this.#most} bytes`)
+      return failure
+    } finally {
+      clearInterval(look)
+    }
+  }
+
+  /** The bytes of the packs that were fetched so far. */
+  async #packed(): Promise<number> {
+    const folder = join(this.#dir, 'objects/pack')
+    const names = await readdir(folder).catch(() => [] as string[])
+    const sizes = names.map(name =>
+      stat(join(folder, name)).then(
+        ({ size }) => size,
+        () => 0,
+      ),
+    )
+    return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0)
   }
 
   /** Without a network. */

@@ -5,6 +5,7 @@ import { readWindows } from '../../../plugins/accounts/limits/reading.js'
 import { triedKey } from '../../../plugins/accounts/provider-key.js'
 import { providerWire } from '../../../plugins/accounts/provider-wire.js'
 import { OAuth, OAuthRefusal } from '../../../plugins/accounts/sign-in/oauth.js'
+import { marketplaceCalls } from '../../../plugins/extensions/marketplace/calls.js'
 import { Registries } from '../../../plugins/extensions/update/registry.js'
 import { ForgeClient, ForgeGate } from '../../../plugins/pipelines/forges/client.js'
 import { ApiDescriptions } from '../../../plugins/pipelines/forges/api-description.js'
@@ -240,19 +241,33 @@ const MODELS = Object.fromEntries(
   ]),
 )
 
+const LISTED = {
+  ...{ id: 'acme.notes', version: '1.0.0', description: 'd', category: 'c', homepage: 'https://a.example/' },
+  source: { url: 'https://a.example/r.git', ref: 'a'.repeat(40) },
+}
+const PLUGIN = {
+  ...{ name: 'p', description: 'd', version: '1', category: 'c', homepage: 'https://a.example/' },
+  source: { source: 'url', url: 'https://a.example/p.git', sha: 'a'.repeat(40), path: 'p' },
+}
+
+/** A list as `POST /capabilities/marketplace` shows it. */
+const listed = (right: object): Reader => ({
+  right: () => right,
+  read: async (url, signal) => {
+    const place = { workspace: '/nowhere' }
+    const calls = marketplaceCalls({ host: { signal, place }, catalog: { loaded: new Map() } } as never)
+    return calls['POST /capabilities/marketplace']({ url: `${url}/list.json` }, {} as never)
+  },
+})
+
 const ADVISORY = { id: 'acme.notes', refs: 'all', reason: 'r', at: TIME }
 const OTHERS: { readonly [what: string]: Reader } = {
+  'the marketplace, of extensions': listed({ name: 'r', extensions: [LISTED] }),
+  'the marketplace, of plugins': listed({ name: 'r', plugins: [PLUGIN, { name: 'q', source: './q' }] }),
   'a registry of extensions': {
     right: () => ({
       name: 'r',
-      extensions: [
-        {
-          id: 'acme.notes',
-          version: '1.0.0',
-          description: 'd',
-          source: { url: 'https://a.example/r.git', ref: 'a'.repeat(40) },
-        },
-      ],
+      extensions: [LISTED],
       advisories: [ADVISORY],
     }),
     read: async (url, signal) => {
@@ -284,7 +299,10 @@ const READERS: { readonly [what: string]: Reader } = { ...FORGES, ...SECRETS, ..
 
 /** A reader for each way to ask a server. */
 const CARRIERS = Object.entries(READERS).filter(([what]) =>
-  /^(?:a run of gitlab|the variables of gitlab|what a provider|the models .* openai|a registry|the keys)/.test(what),
+  [
+    /^a run of gitlab|^the variables of gitlab|^what a provider|^the models .* openai/,
+    /^a registry|^the keys|^the marketplace, of plugins/,
+  ].some(carrier => carrier.test(what)),
 )
 
 /** The message of a failure that has words for a person; any other is thrown on. */
@@ -335,7 +353,7 @@ t.test('an answer whose JSON is spoiled anywhere is read, or refused in words', 
 t.test('an answer that is wrong on the wire is refused in words, in bounded time and memory', async t => {
   const server = await hostileServer(t)
   const { signal } = new AbortController()
-  t.equal(CARRIERS.length, 6)
+  t.equal(CARRIERS.length, 7)
   for (const [way, answer] of Object.entries(WIRES)) {
     server.answer = answer
     const start = performance.now()

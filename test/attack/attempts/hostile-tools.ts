@@ -59,8 +59,10 @@ export function* repliesTo(way: string, heard: Heard, texts: readonly string[]):
       + `${nested(depth)}}},`
       + `${JSON.stringify(tool('hit'))}]}}`
     const names = ['a.b', 'a_b', 'a/b', 'Read', 'Shell', '__proto__', 'constructor', '', ...texts]
-    const named = names.map(name => tool(name, { title: all, description: all, annotations: { title: all } }))
-    if (way === 'hostile names') yield ok({ tools: [tool('hit'), ...named] })
+    const titled = { title: all, description: all, annotations: { title: all } }
+    const long = { title: 'W'.repeat(10_000), description: 'W'.repeat(10_000) }
+    const named = [...names.map(name => tool(name, titled)), tool('long', long), tool('W'.repeat(10_000), long)]
+    if (way === 'hostile names') yield ok({ tools: [tool('hit', titled), ...named] })
     else if (way === 'many tools')
       yield ok({ tools: [tool('hit'), ...Array.from({ length: 150_000 }, (_, at) => tool(`t${at}`))] })
     else if (way === 'endless pages') yield ok({ tools: [tool('hit')], nextCursor: `${Math.random()}` })

@@ -1,10 +1,19 @@
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { git, GitFailure, gitVersion } from '../../../../sdk/node/programs/git.js'
+import { git, GitFailure, gitVersion, type GitOptions } from '../../../../sdk/node/programs/git.js'
 
 const IDENTITY = { name: 'A', email: 'a@example.com' }
 
@@ -112,6 +121,23 @@ t.test('behind the wall a filter of the repository runs without the data folder'
     'e69de29bb2d1d6434b8b29ae775ad8c2e48c5391\n',
     'the filter found nothing',
   )
+})
+
+t.test('a git that reads an index, and what it starts, has a limit of memory', async t => {
+  const { dir, data } = await repository(t)
+  writeFileSync(join(dir, '.gitattributes'), '*.limit filter=limit\n')
+  await git(dir, ['config', 'filter.limit.clean', 'ulimit -d > "$(git rev-parse --git-dir)/limit"; cat'])
+  const ways: { readonly [name: string]: GitOptions } = {
+    walled: { wall: { workspace: dir, data } },
+    own: { env: { GIT_INDEX_FILE: join(data, 'index') } },
+  }
+  for (const [name, how] of Object.entries(ways)) {
+    writeFileSync(join(dir, `${name}.limit`), 'x\n')
+    await git(dir, ['add', `${name}.limit`], how)
+    const limit = readFileSync(join(dir, '.git/limit'), 'utf8').trim()
+    t.match(limit, /^\d+$/, `${name}: ${limit}`)
+    rmSync(join(dir, '.git/limit'))
+  }
 })
 
 t.test('a blocked git is ended after a time', async t => {

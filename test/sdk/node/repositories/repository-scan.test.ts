@@ -107,3 +107,13 @@ t.test('ignored paths are read again once an ignore rule or the index has change
   rmSync(join(workspace, '.git/info/exclude'))
   await settled('vendor')
 })
+
+t.test('a repository whose index git cannot read is found, and has no ignored folders', async t => {
+  const { workspace, git, head, dependencies } = place(t)
+  writeFileSync(join(workspace, '.gitignore'), 'node_modules\n')
+  mkdirSync(join(workspace, 'node_modules'))
+  t.same(await dependencies(), ['node_modules'])
+  writeFileSync(join(workspace, '.git/index'), 'DIRC\0\0\0\x09\0\0\0\0'.padEnd(100, '\0'))
+  t.equal(await head(), git('rev-parse', 'HEAD'))
+  t.same(await dependencies(), [])
+})
