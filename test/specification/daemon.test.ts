@@ -374,8 +374,15 @@ rowsShown('every refusal is the one of its row', tables.errors, {
     await call('POST /agent/stop', { conversationId: 'back' })
   },
   'POST /agent/rewind · the message has no saved state · refused': async t => {
-    await runTurn(client, 'shared', 'say x')
-    t.match(await refusalOf(() => call('POST /agent/rewind', { conversationId: 'shared', index: 0 })), { status: 409 })
+    await call('POST /agent', { conversationId: 'shared', prompt: 'wait words 60000' })
+    const running = framesOf(client, 'shared')
+    await running.until(({ kind }) => kind === 'init')
+    await call('POST /agent/steer', { conversationId: 'shared', text: 'go on' })
+    await running.all()
+    const { messages } = await call('GET /agents/{id}/transcript', { id: 'shared' })
+    const index = messages.findLastIndex(({ role }) => role === 'user')
+    t.ok(index > 0, 'it was sent into a running turn')
+    t.match(await refusalOf(() => call('POST /agent/rewind', { conversationId: 'shared', index })), { status: 409 })
   },
   'POST /secrets · the sandbox has nowhere to keep secrets · refused': async t => {
     t.match(

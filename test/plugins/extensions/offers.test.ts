@@ -121,6 +121,8 @@ t.test('the time of a call stands still while one of its offers waits, and what 
   t.equal(waits.at(-1), true, 'no clock starts for a call that is over')
 })
 
+const TERMS = { slug: 'print', name: 'Print', description: 'Prints.', creditsPerRun: 1, request: 'a page' }
+
 t.test('a call of a tool whose backend does not start is over', async t => {
   const calls = new RunningToolCalls()
   const contributes = { tools: [{ name: 'print', title: 'P', description: 'P', input: {} }] }

@@ -54,7 +54,8 @@ t.test('the package installs globally with one command, and runs a turn from the
   const rest = [
     /^dist\/bundle\/(.+\.js|openapi\/build\.json)$/,
     /^(manifests\/[\w-]+\.json|package\.json|README\.md|sdk\/(REFERENCE|PERMISSIONS)\.md|LICENSE)$/,
-    /^sdk\/examples\/[\w-]+\/(intentic-extension\.json|server\.ts|page\.js)$/,
+    /^sdk\/examples\/[\w-]+\/(intentic-extension\.json|server\.ts|page\.js|hook\.mjs|image\.txt)$/,
+    /^sdk\/examples\/team-kit\/(bin\/[\w-]+|kit\/.*\.md)$/,
   ]
   t.same(
     names.filter(name => ![page, types, ...rest].some(known => known.test(name))),
