@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useMemo, useRef } from 'preact/hooks'
+import { useMemo } from 'preact/hooks'
 import type { GitCommit } from '../../../../git/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { fragmentOf, goTo } from '../../data/route.js'
@@ -9,8 +9,7 @@ import { TextField, useSettled } from '../../ui/fields.js'
 import { agoOf, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { VirtualList } from '../../ui/lists/list.js'
 import { Loaded } from '../../ui/page.js'
-import { MoreRow, useFurther } from '../../ui/lists/more.js'
-import { useQuery } from '../../ui/query.js'
+import { MoreRow, usePages } from '../../ui/lists/more.js'
 import { CommitPane } from './commit-pane.js'
 import type { RepoTabProps } from './repo-tab.js'
 import { NothingChosen, TwoPanes } from '../../ui/two-panes.js'
@@ -94,26 +93,12 @@ export const LogTab = ({ repo, rest: [sha, path], maintains }: RepoTabProps) => 
     ...(file.value.trim() && { path: file.value.trim() }),
   }
   const key = useSettled(JSON.stringify(asked))
-  const known = useRef({ key, count: PAGE })
-  if (known.current.key !== key) known.current = { key, count: PAGE }
-  const read = async (skip: number, limit = PAGE) => {
-    const of = known.current
-    const page = await askDaemon('GET /git/{repo}/log', { ...(JSON.parse(key) as typeof asked), limit, skip })
-    const end = skip + page.commits.length
-    of.count = Math.max(of.count, page.hasMore ? end : end + PAGE)
-    return { rows: page.commits, next: page.hasMore ? end : undefined }
-  }
-  // Older commits stay shown when the refs change, also those that came while it was read.
-  const readKnown = async () => {
-    for (;;) {
-      const { count } = known.current
-      const page = await read(0, count)
-      if (page.next === undefined || known.current.count === count) return page
-    }
-  }
-  const query = useQuery(`log ${key}`, ['refs'], readKnown)
-  const older = useFurther(query.data, query.data?.next, read)
-  const commits = useMemo(() => [...(query.data?.rows ?? []), ...older.rows], [query.data, older.rows.length])
+  const list = usePages(`log ${key}`, ['refs'], async (skip: number = 0) => {
+    const page = await askDaemon('GET /git/{repo}/log', { ...(JSON.parse(key) as typeof asked), limit: PAGE, skip })
+    return { rows: page.commits, next: page.hasMore ? skip + page.commits.length : undefined }
+  })
+  const { query, older } = list
+  const commits = useMemo(() => list.rows, [query.data, older.rows.length])
   const filtered = Object.keys(asked).some(name => name !== 'repo' && name !== 'ref')
   const rows = useMemo(() => {
     // Commits that a filter left out would leave holes in the graph.

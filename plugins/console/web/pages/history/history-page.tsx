@@ -14,8 +14,7 @@ import { agoOf, countText, filesText, momentOf, visibleName, visibleText } from 
 import { Icon } from '../../ui/icons.js'
 import { VirtualList } from '../../ui/lists/list.js'
 import { FaultLine, Loaded } from '../../ui/page.js'
-import { MoreRow, useFurther } from '../../ui/lists/more.js'
-import { useQuery } from '../../ui/query.js'
+import { MoreRow, usePages } from '../../ui/lists/more.js'
 import { reaches, type PageProps } from '../registry.js'
 import { PointPane } from './point-pane.js'
 import { NothingChosen, TwoPanes } from '../../ui/two-panes.js'
@@ -119,14 +118,15 @@ export const HistoryPage = ({ rest: [id, scope, path] }: PageProps) => {
     ...(intervals.value && { intervals: true }),
   }
   const key = useSettled(JSON.stringify(asked))
-  const read = (page: { before?: number }) =>
-    askDaemon('GET /history/snapshots', { ...(JSON.parse(key) as typeof asked), ...page, limit: PAGE })
-  const query = useQuery(`history ${key}`, ['history'], () => read({}))
-  const older = useFurther(query.data, query.data?.before, async before => {
-    const page = await read({ before })
-    return { rows: page.snapshots, next: page.before }
+  const {
+    query,
+    older,
+    rows: points,
+  } = usePages(`history ${key}`, ['history'], async (before: number | undefined) => {
+    const page = { ...(JSON.parse(key) as typeof asked), ...(before !== undefined && { before }), limit: PAGE }
+    const { snapshots, ...rest } = await askDaemon('GET /history/snapshots', page)
+    return { ...rest, rows: snapshots, next: rest.before }
   })
-  const points = [...(query.data?.snapshots ?? []), ...older.rows]
   const maySave = reaches(person.value?.role, 'collaborator')
   const done = (result: Restored) => {
     restored.value = result

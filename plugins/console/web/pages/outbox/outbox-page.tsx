@@ -5,9 +5,8 @@ import { person } from '../../data/session/session.js'
 import { AddressLink } from '../../ui/address-link.js'
 import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
 import { agoOf, countText, filesText, momentOf, sizeTextOf, visibleName } from '../../ui/format.js'
-import { MoreRow, useFurther } from '../../ui/lists/more.js'
+import { MoreRow, usePages } from '../../ui/lists/more.js'
 import { Item, Loaded, PageFrame, type ToneWord } from '../../ui/page.js'
-import { useQuery } from '../../ui/query.js'
 import { useSeenEntry } from '../files/seen-entry.js'
 import { reaches } from '../registry.js'
 import { BLOCKED } from './blocked.js'
@@ -125,10 +124,9 @@ const REACH = {
 
 /** The files that are published. */
 export const OutboxPage = () => {
-  const query = useQuery('outbox', ['outbox'], () => askDaemon('GET /public', {}))
-  const further = useFurther(query.data, query.data?.next, async after => {
-    const { files, next } = await askDaemon('GET /public', { after })
-    return { rows: files, next }
+  const { query, older, rows } = usePages('outbox', ['outbox'], async (after: string | undefined) => {
+    const { files, ...rest } = await askDaemon('GET /public', { ...(after !== undefined && { after }) })
+    return { ...rest, rows: files, next: rest.next }
   })
   const maintains = reaches(person.value?.role, 'maintainer')
   return (
@@ -141,26 +139,26 @@ export const OutboxPage = () => {
       }
     >
       <Loaded query={query}>
-        {({ files, totalBytes, reach }) => (
+        {({ totalBytes, reach }) => (
           <>
             <p class="quiet">{REACH[reach]}</p>
-            {files.length === 0 ? (
+            {rows.length === 0 ? (
               <p class="quiet">Files that are published from the workspace appear here.</p>
             ) : (
               <section aria-label="Files">
                 <p class="quiet">
-                  {filesText(files.length + further.rows.length)}
-                  {query.data?.next !== undefined && ' of more'}, {sizeTextOf(totalBytes)} in all
+                  {filesText(rows.length)}
+                  {older.more && ' of more'}, {sizeTextOf(totalBytes)} in all
                 </p>
                 <ul class="items">
-                  {[...files, ...further.rows].map(file => (
+                  {rows.map(file => (
                     <FileRow key={file.path} file={file} />
                   ))}
                 </ul>
-                <MoreRow label="More files" of={further} />
+                <MoreRow label="More files" of={older} />
               </section>
             )}
-            {maintains && reach !== 'none' && files.length > 0 && <RotateButton />}
+            {maintains && reach !== 'none' && rows.length > 0 && <RotateButton />}
           </>
         )}
       </Loaded>

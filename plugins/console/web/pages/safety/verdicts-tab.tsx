@@ -6,8 +6,7 @@ import { useAction } from '../../ui/action.js'
 import { ActionButton } from '../../ui/action-button.js'
 import { agoOf, momentOf, visibleName, visibleText } from '../../ui/format.js'
 import { FaultLine, Item, Loaded } from '../../ui/page.js'
-import { MoreRow, useFurther } from '../../ui/lists/more.js'
-import { useQuery } from '../../ui/query.js'
+import { MoreRow, usePages } from '../../ui/lists/more.js'
 import { VERDICTS } from './words.js'
 
 const OUTCOMES: { readonly [outcome in SafetyOutcome]: string } = {
@@ -69,18 +68,17 @@ const VerdictRow = ({ verdict: entry }: { verdict: SafetyVerdict }) => {
 
 /** What was held, denied, judged or excepted, newest first. */
 export const VerdictsTab = () => {
-  const list = useQuery('verdicts', ['safety'], () => askDaemon('GET /safety/verdicts', {}))
-  const older = useFurther(list.data, list.data?.next, async before => {
-    const page = await askDaemon('GET /safety/verdicts', { before })
+  const { query, older, rows } = usePages('verdicts', ['safety'], async (before: string | undefined) => {
+    const page = await askDaemon('GET /safety/verdicts', { ...(before !== undefined && { before }) })
     return { rows: page.verdicts, next: page.next }
   })
   return (
-    <Loaded query={list}>
-      {({ verdicts }) =>
-        verdicts.length > 0 ? (
+    <Loaded query={query}>
+      {() =>
+        rows.length > 0 ? (
           <>
             <ul class="items">
-              {[...verdicts, ...older.rows].map(verdict => (
+              {rows.map(verdict => (
                 <VerdictRow key={verdict.id} verdict={verdict} />
               ))}
             </ul>

@@ -1,8 +1,10 @@
 import { useSignal } from '@preact/signals'
+import { useRef } from 'preact/hooks'
 import type { ActionState } from '../action.js'
 import { useAction } from '../action.js'
 import { ActionButton } from '../action-button.js'
 import { FaultLine } from '../page.js'
+import { useQuery } from '../query.js'
 
 /** A page of a list: its rows, and where the next one begins, if there is one. */
 export interface ListPage<T, C> {
@@ -39,6 +41,38 @@ export const useFurther = <T, C>(
             kept.value = { key, rows: [...rows, ...page.rows], next: page.next }
           },
   }
+}
+
+/**
+ * A list that is read a page at a time and stays current: what a person went on to stays shown when it is read again.
+ * The data of the query is the first page, with the rows of all of them.
+ */
+export const usePages = <T, C, P extends ListPage<T, C>>(
+  key: string,
+  domains: readonly string[],
+  read: (from: C | undefined) => Promise<P & ListPage<T, C>>,
+) => {
+  const known = useRef({ key, pages: 1 })
+  if (known.current.key !== key) known.current = { key, pages: 1 }
+  const query = useQuery(key, domains, async () => {
+    const first = await read(undefined)
+    const rows = [...first.rows]
+    let { next } = first
+    // A page may be added meanwhile.
+    for (let page = 1; page < known.current.pages && next !== undefined; page++) {
+      const further = await read(next)
+      rows.push(...further.rows)
+      next = further.next
+    }
+    return { ...first, rows, next }
+  })
+  const older = useFurther<T, C>(query.data, query.data?.next, async from => {
+    const page = await read(from)
+    // What is new at the beginning moves rows beyond the last page.
+    known.current.pages += page.next === undefined ? 2 : 1
+    return page
+  })
+  return { query, older, rows: [...(query.data?.rows ?? []), ...older.rows] }
 }
 
 /** Below a list: a button that reads its next page, and why that failed. */
