@@ -133,7 +133,11 @@ const commitsOf = async (
     const name = part.replace(/^\n/, '')
     const header = /^\x01([0-9a-f]{40,64}) (\d+)/.exec(name)
     if (header) commit = { sha: header[1]!, at: Number(header[2]) }
-    else if (commit && name) found.set(name, [...(found.get(name) ?? []), commit])
+    else if (commit && name) {
+      const known = found.get(name)
+      if (known) known.push(commit)
+      else found.set(name, [commit])
+    }
   }
   return found
 }

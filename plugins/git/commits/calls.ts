@@ -1,4 +1,4 @@
-import { refuse, type Handlers } from '../../../sdk/index.js'
+import { ignored, refuse, type Handlers } from '../../../sdk/index.js'
 import type { Objects } from '../objects/objects.js'
 import { fileDiffOf, sideOfEntry } from '../objects/sides.js'
 import { nothingLike, treeChanges } from '../objects/tree-changes.js'
@@ -28,8 +28,8 @@ export const commitCalls = (
     const opened = await repositories.open(repo, caller)
     const log = await commitLog(objects, opened, query)
     const shas = log.commits.map(({ sha }) => sha)
-    const landed = await landedBy.byCommits(opened, shas).catch(() => ({ origins: [], agents: {} }))
-    if (landed.origins.length === 0) return log
+    const landed = await landedBy.byCommits(opened, shas).catch(ignored('the commits are shown without it'))
+    if (!landed || landed.origins.length === 0) return log
     const ids = new Map(landed.origins.map(origin => [origin.sha, origin.ids]))
     const commits = log.commits.map(commit => {
       const origins = ids.get(commit.sha)

@@ -4,13 +4,13 @@ import type { ApplyFrame } from '../../../plugins/capabilities/contract.js'
 import { sandbox } from '../../sdk/cli/cli-process.js'
 import { tookLess } from '../../support/in-time.js'
 import { spread } from '../../support/lists.js'
-import { modelServer, type ScriptedReply } from '../../support/servers/model-server.js'
+import { modelServer } from '../../support/servers/model-server.js'
 import { framesOf } from '../../support/turns.js'
 import { daemonOf } from '../network/user-daemon.js'
 import { walled } from '../support.js'
 import { USERS, shareOf } from '../users.js'
 import { diskMiB, forgetPeak, peakMiB, watched } from './daemon-watch.js'
-import { hostileToolServer, PROGRAM, WAYS } from './hostile-tools.js'
+import { hitting, hostileToolServer, PROGRAM, WAYS } from './hostile-tools.js'
 import { UNSHOWN, withoutStyles } from './hostile-texts.js'
 
 /** The cards that one call of a tool may make. */
@@ -26,17 +26,6 @@ const SAYS: { readonly [way: string]: RegExp } = {
   'deep structure': /nested (deeper|too deep)/,
   'rather deep structure': /nested (deeper|too deep)/,
   'hostile texts': /52;c/,
-}
-
-/** A model that calls each tool whose name ends in `hit` once. */
-const hitting = ({ text }: { readonly text: string }): ScriptedReply => {
-  if (!text) return { status: 200, body: '{"data":[{"id":"m"}]}' }
-  const { tools = [], messages } = JSON.parse(text) as {
-    tools?: { function: { name: string } }[]
-    messages: { role: string }[]
-  }
-  const hit = tools.map(tool => tool.function.name).find(name => name.endsWith('hit'))
-  return messages.at(-1)?.role === 'tool' || !hit ? { text: ['over'] } : { calls: [{ name: hit, input: {} }] }
 }
 
 for (const [user, uid] of USERS) {

@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 import { drainedOrClosed } from '../../../sdk/node/programs/drained-or-closed.js'
+import type { ScriptedReply } from '../../support/servers/model-server.js'
 import { HOSTILE_TEXTS } from './hostile-texts.js'
 
 /** A message that a client of the Model Context Protocol sent. */
@@ -183,4 +184,15 @@ export const hostileToolServer = async (t: Pick<Test, 'teardown'>): Promise<(way
   await once(server, 'listening')
   t.teardown(() => (server.closeAllConnections(), server.close()))
   return way => `http://127.0.0.1:${(server.address() as AddressInfo).port}/${WAYS.findIndex(each => each === way)}`
+}
+
+/** A model that calls each tool whose name ends in `hit` once. */
+export const hitting = ({ text }: { readonly text: string }): ScriptedReply => {
+  if (!text) return { status: 200, body: '{"data":[{"id":"m"}]}' }
+  const { tools = [], messages } = JSON.parse(text) as {
+    tools?: { function: { name: string } }[]
+    messages: { role: string }[]
+  }
+  const hit = tools.map(tool => tool.function.name).find(name => name.endsWith('hit'))
+  return messages.at(-1)?.role === 'tool' || !hit ? { text: ['over'] } : { calls: [{ name: hit, input: {} }] }
 }

@@ -3,24 +3,14 @@ import type { Page } from 'playwright-core'
 import { withChromium } from '../../support/browser/browser.js'
 import { CONSOLE_GROUPS, goTo, launchBrowser, ownerTab } from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
-import { modelServer, type ScriptedReply } from '../../support/servers/model-server.js'
+import { modelServer } from '../../support/servers/model-server.js'
 import { framesOf } from '../../support/turns.js'
 import { add, vaultFake } from '../../plugins/capabilities/support.js'
 import { hostileToolServer } from '../attempts/hostile-tools.js'
 import { UNSHOWN } from '../attempts/hostile-texts.js'
+import { hitting } from '../attempts/hostile-tools.js'
 
 t.setTimeout(180_000)
-
-/** A model that calls the tool whose name ends in `hit` once. */
-const hitting = ({ text }: { readonly text: string }): ScriptedReply => {
-  if (!text) return { status: 200, body: '{"data":[{"id":"m"}]}' }
-  const { tools = [], messages } = JSON.parse(text) as {
-    tools?: { function: { name: string } }[]
-    messages: { role: string }[]
-  }
-  const hit = tools.map(tool => tool.function.name).find(name => name.endsWith('hit'))
-  return messages.at(-1)?.role === 'tool' || !hit ? { text: ['over'] } : { calls: [{ name: hit, input: {} }] }
-}
 
 /** What a page shows and says to readers of screens is text, and nothing of it runs, leads away or hides the rest. */
 const isPlain = async (t: Test, page: Page, part: string, what: string): Promise<void> => {

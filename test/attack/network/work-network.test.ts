@@ -1,13 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { show } from '../../plugins/ports/support.js'
 import { walled } from '../support.js'
 import { USERS } from '../users.js'
+import { machineService } from './machine-service.js'
 import { daemonOf } from './user-daemon.js'
 
 const PAGE = 'the page of a panel'
@@ -26,17 +24,6 @@ fs.writeFileSync(what + '.out', JSON.stringify(got))
 `
 const SERVES = `require('http').createServer((_, a) => a.end('${PAGE}')).listen(Number(process.env.PORT), '127.0.0.1')`
 
-const service = async (t: Test) => {
-  const seen: string[] = []
-  const server = createServer(({ url = '' }, answer) => {
-    seen.push(url)
-    answer.end('a service of the machine')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  return { seen, port: (server.address() as AddressInfo).port }
-}
-
 const until = async (holds: () => boolean | Promise<boolean>): Promise<boolean> => {
   for (const end = performance.now() + 60_000; performance.now() < end;) {
     if (await holds()) return true
@@ -50,7 +37,7 @@ for (const [user, uid] of USERS)
     `${user}: what somebody below maintainer starts or could have written leaves the machine's network`,
     walled(),
     async t => {
-      const { seen, port } = await service(t)
+      const { seen, port } = await machineService(t)
       const daemon = await daemonOf(t, uid, { 'README.md': '# work\n' })
       const { client, url, workspace } = daemon
       const asks = (what: string) =>

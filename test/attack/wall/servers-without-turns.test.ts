@@ -1,10 +1,8 @@
-import { once } from 'node:events'
 import { existsSync, globSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { add } from '../../plugins/capabilities/support.js'
+import { machineService } from '../network/machine-service.js'
 import { daemonOf } from '../network/user-daemon.js'
 import { walled } from '../support.js'
 import { USERS } from '../users.js'
@@ -41,20 +39,10 @@ createInterface({ input: process.stdin }).on('line', line => {
 })
 `
 
-const service = async (t: Test) => {
-  const seen: string[] = []
-  const server = createServer(({ url = '' }, answer) => {
-    seen.push(url)
-    answer.end('a service of the machine')
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.teardown(() => server.close())
-  return { seen, target: `127.0.0.1:${(server.address() as AddressInfo).port}` }
-}
-
 for (const [user, uid] of USERS)
   t.test(`${user}: a program that a connection starts without a turn only looks`, walled(), async t => {
-    const { seen, target } = await service(t)
+    const { seen, port } = await machineService(t)
+    const target = `127.0.0.1:${port}`
     const { client, workspace, data } = await daemonOf(t, uid, { 'server.mjs': SERVER })
     const command = `"${process.execPath}" "${join(workspace, 'server.mjs')}"`
     const left = () => globSync('{.sandbox/,}left-by-the-server', { cwd: workspace })
