@@ -66,7 +66,10 @@ export const readCodeText = async (tree: Rooted, path: string, most: number): Pr
   return { path, text, ...(problems.length > 0 && { problem: `${path} ${problems.join('; it ')}` }) }
 }
 
-/** The fields at the head of a Markdown file, and the text after them. */
+/**
+ * The fields at the head of a Markdown file, each of one line, and the text after them. They are not YAML: tools write
+ * `globs: *.ts` and `argument-hint: [name] [text]`.
+ */
 export const withoutHead = (text: string): { readonly head: ReadonlyMap<string, string>; readonly body: string } => {
   const found = /^---\n([\s\S]*?)\n---(?:\n|$)/.exec(text)
   if (!found) return { head: new Map(), body: text }

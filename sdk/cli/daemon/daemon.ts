@@ -3,6 +3,7 @@ import { homedir } from 'node:os'
 import { isAbsolute, join, relative, resolve } from 'node:path'
 import type { WallGrants } from '../../host.js'
 import { dataFolders } from '../../node/files/state-folder.js'
+import { isRunning } from '../../node/programs/is-running.js'
 import { SELF } from '../terminal/own-name.js'
 import { EXIT, CommandFailure, type Terminal } from '../verb.js'
 
@@ -98,7 +99,7 @@ const live = async (folders: readonly string[], signal: AbortSignal): Promise<Ru
   const daemons = await Promise.all(
     folders.map(async folder => {
       const daemon = described(folder, await readFile(join(folder, 'daemon.json'), 'utf8').catch(() => ''))
-      if (!daemon || !alive(daemon.pid)) return []
+      if (!daemon || !isRunning(daemon.pid)) return []
       const answer = await answerOf(daemon.url, signal)
       return answer === 'none' ? [] : [{ ...daemon, ...(answer === 'late' && { slow: true as const }) }]
     }),
@@ -128,14 +129,6 @@ const described = (data: string, text: string): Running | undefined => {
 
 const isGrants = (value: unknown): value is WallGrants =>
   ['read', 'write'].every(name => Array.isArray((value as { [name: string]: unknown } | undefined)?.[name]))
-
-const alive = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
 
 const answerOf = async (url: string, signal: AbortSignal): Promise<'ok' | 'late' | 'none'> => {
   try {

@@ -1,5 +1,6 @@
 import type { Limiter } from '../../../../sdk/node/limits/limiter.js'
 import type { ProgramEnd, ProgramGroup } from '../../../../sdk/node/limits/group.js'
+import { isRunning } from '../../../../sdk/node/programs/is-running.js'
 
 const LOOK_MS = 500
 
@@ -52,13 +53,5 @@ export class CountedPrograms {
     if (this.#running.size > 0) return
     clearInterval(this.#timer)
     this.#timer = undefined
-  }
-}
-
-const isRunning = (pid: number): boolean => {
-  try {
-    return process.kill(pid, 0)
-  } catch {
-    return false
   }
 }
