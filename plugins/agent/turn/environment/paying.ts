@@ -8,7 +8,7 @@ import { needTools } from './needs.js'
 
 type PayingTurn = Pick<
   Turn,
-  'conversationId' | 'run' | 'log' | 'record' | 'entry' | 'outside' | 'byOutsiders' | 'markOutside' | 'forgetAnswer'
+  'conversationId' | 'run' | 'log' | 'record' | 'entry' | 'heardOthers' | 'markOutside' | 'forgetAnswer'
 >
 
 /** What people give and allow on request of a turn. */
@@ -16,10 +16,12 @@ export const askedTools = (
   host: Pick<Host, 'call' | 'serves'>,
   turn: PayingTurn,
   persona: Pick<TurnPersona, 'capabilities'> | undefined,
+  /** Whether an earlier turn of the conversation took in what others say. */
+  earlier: () => boolean,
 ): Pick<ToolParts, 'needs' | 'approvals' | 'paying'> => ({
   needs: needTools(host, turn),
   approvals: approvalTools(host, turn),
-  paying: payTools(host, turn, persona),
+  paying: payTools(host, turn, persona, earlier),
 })
 
 /** Pays on behalf of a turn, from the wallets that its persona allows. */
@@ -27,6 +29,7 @@ const payTools = (
   host: Pick<Host, 'call' | 'serves'>,
   turn: PayingTurn,
   persona: Pick<TurnPersona, 'capabilities'> | undefined,
+  earlier: () => boolean,
 ): PayTools => {
   const { conversationId, run } = turn
   const allowed = persona && { capabilities: [...persona.capabilities] }
@@ -47,7 +50,7 @@ const payTools = (
     get cautious() {
       // What a program reads by itself is not seen here.
       const reads = turn.entry.fields.harness === 'vendor-code'
-      return reads || turn.byOutsiders || turn.outside !== undefined
+      return reads || turn.heardOthers || earlier()
     },
     earlier: async (call, request) =>
       (await host.serves('wallets.earlier'))
