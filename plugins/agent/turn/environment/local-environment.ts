@@ -425,12 +425,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         this.#references(turn, this.#networks.get(turn), prepared.persona),
         {
           skill: readSkill(this.#deps.host, prepared, wall.workspace),
-          ...askedTools(
-            this.#deps.host,
-            turn,
-            prepared.persona,
-            () => this.#deps.conversations.find(conversationId)?.heardOthers === true,
-          ),
+          ...askedTools(this.#deps, turn, prepared.persona),
           connecting: this.#offers.of(turn),
           files: searchTools(this.#deps.host, prepared),
           browser: browserTools(this.#deps.host, turn, {

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto'
-import type { Host } from '../../../../sdk/index.js'
 import type { TurnPersona } from '../../../personas/contract.js'
 import type { PayTools, ToolParts } from '../../tools/tool.js'
 import type { Turn } from '../turn.js'
 import { approvalTools } from './approvals.js'
+import type { TurnEnvironmentDeps } from './environment-deps.js'
 import { needTools } from './needs.js'
 
 type PayingTurn = Pick<
@@ -11,25 +11,24 @@ type PayingTurn = Pick<
   'conversationId' | 'run' | 'log' | 'record' | 'entry' | 'heardOthers' | 'markOutside' | 'forgetAnswer'
 >
 
+type AskedDeps = Pick<TurnEnvironmentDeps, 'host' | 'conversations'>
+
 /** What people give and allow on request of a turn. */
 export const askedTools = (
-  host: Pick<Host, 'call' | 'serves'>,
+  deps: AskedDeps,
   turn: PayingTurn,
   persona: Pick<TurnPersona, 'capabilities'> | undefined,
-  /** Whether an earlier turn of the conversation took in what others say. */
-  earlier: () => boolean,
 ): Pick<ToolParts, 'needs' | 'approvals' | 'paying'> => ({
-  needs: needTools(host, turn),
-  approvals: approvalTools(host, turn),
-  paying: payTools(host, turn, persona, earlier),
+  needs: needTools(deps.host, turn),
+  approvals: approvalTools(deps.host, turn),
+  paying: payTools(deps, turn, persona),
 })
 
 /** Pays on behalf of a turn, from the wallets that its persona allows. */
 const payTools = (
-  host: Pick<Host, 'call' | 'serves'>,
+  { host, conversations }: AskedDeps,
   turn: PayingTurn,
   persona: Pick<TurnPersona, 'capabilities'> | undefined,
-  earlier: () => boolean,
 ): PayTools => {
   const { conversationId, run } = turn
   const allowed = persona && { capabilities: [...persona.capabilities] }
@@ -50,7 +49,8 @@ const payTools = (
     get cautious() {
       // What a program reads by itself is not seen here.
       const reads = turn.entry.fields.harness === 'vendor-code'
-      return reads || turn.heardOthers || earlier()
+      // What an earlier turn took in is in the record and the session.
+      return reads || turn.heardOthers || conversations.find(conversationId)?.heardOthers === true
     },
     earlier: async (call, request) =>
       (await host.serves('wallets.earlier'))
