@@ -162,7 +162,7 @@ export const activate = async (host: Host): Promise<void> => {
   const shared = new SharedPrograms({ data, limiter, network: id => networks.of(id) })
   const outputs = new CommandOutputs(data, store, log)
   const environment = new LocalTurnEnvironment({
-    ...{ workspace, data, host, log, locks, limiter, limits, settings, stored, bound },
+    ...{ workspace, data, host, log, locks, limiter, limits, settings, stored, bound, listeners },
     ...{ conversations, copies, anchors, commands, outputs, remembered, networks, shared, underWay },
     leaveShared: id => peers.leaveShared(id),
     lineHashes: async () => (await settings())?.hashlineEdits ?? false,

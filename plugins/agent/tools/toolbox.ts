@@ -136,7 +136,8 @@ export const toolbox = (
     },
     walled: async program => {
       if (program.home !== undefined) listeners.starts?.()
-      const env = { ...listeners.env, ...program.env }
+      const own = program.home === undefined ? await listeners.ofCommands?.() : {}
+      const env = { ...listeners.env, ...own, ...program.env }
       const tree = ownPlace === undefined ? wall : { ...wall, copy: wall.copy && { ...wall.copy, alsoAt: ownPlace } }
       return { ...(await treeCommand(tree, root, cwd, { ...program, env }, listeners.begun)), agentFolders }
     },

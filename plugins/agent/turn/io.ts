@@ -225,14 +225,14 @@ const workerIo = (
     // Written first, so that after a crash the log names files that may be half-written.
     if (locations) await turn.log.settled()
     const most = Math.max(LEAST_READ, Math.min(asked, MOST_READ))
-    const whole = turn.masker.maskJson(
-      foreign
-        ? await calledOutside(
-            connected!.call(foreign, input, { signal, ask: card => raise(card), progress, show: push }),
-            signal,
-          )
-        : await toolbox.run(name, input, signal, { call: id, person, subagents: subagentsOf(id), most }),
-    )
+    const came = foreign
+      ? await calledOutside(
+          connected!.call(foreign, input, { signal, ask: card => raise(card), progress, show: push }),
+          signal,
+        )
+      : await toolbox.run(name, input, signal, { call: id, person, subagents: subagentsOf(id), most })
+    // By what is stored now: a value may be new since the call began.
+    const whole = turn.masker.maskJson(came)
     const limited = keep ? await limitedResult(whole, most, keep) : whole
     const place = limited.ok && !foreign && PLACED.has(category) ? shown.path : undefined
     const instructions = place === undefined ? undefined : await foldersNow()?.toldAt(place, most / 2)

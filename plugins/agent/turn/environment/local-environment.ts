@@ -69,6 +69,7 @@ import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
 import { searchTools } from './search.js'
 import { saveSharedState } from './shared-state.js'
 import { terminalTools } from './terminal.js'
+import { turnCredential } from './turn-credential.js'
 
 interface Tree extends PreparedTurn {
   readonly wall: Omit<WallSpec, 'cwd' | 'env'>
@@ -76,6 +77,7 @@ interface Tree extends PreparedTurn {
   readonly expose: TurnNetwork['serve']
   /** The variables of every program of the turn, with values of secrets. */
   readonly variables: Env
+  readonly ofCommands: () => Promise<Env>
   readonly shorten?: ShortenOutput
 }
 
@@ -183,6 +185,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       reach: network.reach,
       expose: network.serve,
       variables: added.variables,
+      ofCommands: turnCredential(this.#deps, turn, network),
       agentFolders: added.agentFolders,
       ...(persona && { persona }),
       ...(instructions !== undefined && { instructions }),
@@ -343,10 +346,18 @@ export class LocalTurnEnvironment implements TurnEnvironment {
 
   /** The command that runs a program behind the wall of a turn. */
   async walled(turn: Turn, program: TreeProgram): Promise<TreeCommand> {
-    const { wall, root, cwd } =
-      this.#trees.get(turn) ?? refuse('conflict', 'the turn is being prepared: try again when it runs')
+    const { wall, root, cwd } = this.#treeOf(turn)
     const begun = this.#deps.commands.of(turn.conversationId, turn.run)
     return treeCommand(wall, root, cwd, program, begun)
+  }
+
+  /** The tree of a turn that runs, and the folders of it that the turn is limited to. */
+  treeOf(turn: Turn): Pick<Tree, 'root' | 'folders'> {
+    return this.#treeOf(turn)
+  }
+
+  #treeOf(turn: Turn): Tree {
+    return this.#trees.get(turn) ?? refuse('conflict', 'the turn is being prepared: try again when it runs')
   }
 
   /** The command that runs a shell command in the tree of a conversation, while no turn has to run. */
@@ -389,6 +400,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       onStart: (pid, over) => underWay.begun(conversationId, pid, over),
       begun,
       env: variables,
+      ofCommands: tree.ofCommands,
       shorten: tree.shorten,
       shared: program => this.#deps.shared.of(sharing, program),
       starts: () => void (turn.sharesHome ||= trust() === 'lands'),
@@ -413,7 +425,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         this.#references(turn, this.#networks.get(turn), prepared.persona),
         {
           skill: readSkill(this.#deps.host, prepared, wall.workspace),
-          ...askedTools(this.#deps.host, turn, prepared.persona),
+          ...askedTools(this.#deps, turn, prepared.persona),
           connecting: this.#offers.of(turn),
           files: searchTools(this.#deps.host, prepared),
           browser: browserTools(this.#deps.host, turn, {

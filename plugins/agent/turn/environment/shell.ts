@@ -25,6 +25,8 @@ export interface ProgramListeners {
   readonly begun: BeginCommand
   /** Variables that every program of the turn gets. */
   readonly env?: Env
+  /** Those of commands alone: a program that goes on when the turn has ended gets none of them. */
+  readonly ofCommands?: () => Promise<Env>
   /** The process for a program that the turn may share; left out: none. */
   readonly shared?: (program: TreeProgram) => Promise<SharedProgram | undefined>
   /** Shortens outputs before a model reads them; left out: it reads all of them. */
@@ -50,7 +52,7 @@ export const turnPrograms = (
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   { root, cwd }: { readonly root: string; readonly cwd: string },
   signal: AbortSignal,
-  { onStart, begun, env: usual = {} }: ProgramListeners,
+  { onStart, begun, env: usual = {}, ofCommands }: ProgramListeners,
 ): Pick<ToolContext, 'shell' | 'code'> => {
   const around = aroundOf(wall)
   const ran = async (
@@ -77,7 +79,7 @@ export const turnPrograms = (
     }
     try {
       const result = await runWalled(
-        { ...wall, cwd: seen, env: listEnv({ ...usual, ...env, PWD: seen }) },
+        { ...wall, cwd: seen, env: listEnv({ ...usual, ...(await ofCommands?.()), ...env, PWD: seen }) },
         SHELL,
         ['-c', script, SHELL, argument],
         options,
