@@ -34,7 +34,7 @@ export const catalogFor = (
       ...(icon !== undefined && { icon }),
       ...(guide && { guide: { ...guide } }),
       fields: fields.map(field => ({ ...field })),
-      singleton: false,
+      singleton: kind === 'docker',
       requires: [],
       available: true,
       connected: instances.length > 0,

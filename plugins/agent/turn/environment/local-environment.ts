@@ -17,7 +17,7 @@ import { inside } from '../../../../sdk/node/files/paths.js'
 import { accessViewWith } from '../../../../sdk/node/access/access-view.js'
 import { wallKind, walled, type WallSpec } from '../../../../sdk/node/wall/wall.js'
 import type { TurnPersona } from '../../../personas/contract.js'
-import type { TreeCommand, TreeProgram } from '../../providers/adapter.js'
+import { mayWrite, type TreeCommand, type TreeProgram } from '../../providers/adapter.js'
 import type { Conversation, CopyRepo } from '../../contract.js'
 import type { TurnNetwork } from './networks.js'
 import { pathOf } from '../../../../sdk/node/repositories/main-repository.js'
@@ -87,6 +87,13 @@ const SETTLE_MS = 30_000
 /** Says in a turn what became of its private copy. */
 const warn = (turn: Turn, text: string): void =>
   void turn.log.push({ kind: 'notice', level: 'warning', text, source: 'copies' })
+
+/** Whether a program of the turn that does what it likes may not write in the tree. */
+const onlyReads = (turn: Turn, { allowedTools, persona }: PreparedTurn): Pick<TreeProgram, 'readOnly'> => {
+  const mode = turn.record.mode ?? turn.entry.fields.permissionMode
+  const may = { ...(allowedTools && { allowedTools }), ...(persona && { powers: persona.powers }) }
+  return { readOnly: mode === 'plan' || !mayWrite(may) }
+}
 
 /** Prepares private copies, writes the frames before a provider's first one, and gives adapters the tools. */
 export class LocalTurnEnvironment implements TurnEnvironment {
@@ -346,9 +353,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
 
   /** The command that runs a program behind the wall of a turn. */
   async walled(turn: Turn, program: TreeProgram): Promise<TreeCommand> {
-    const { wall, root, cwd } = this.#treeOf(turn)
+    const tree = this.#treeOf(turn)
+    const { wall, root, cwd } = tree
     const begun = this.#deps.commands.of(turn.conversationId, turn.run)
-    return treeCommand(wall, root, cwd, program, begun)
+    return treeCommand(wall, root, cwd, { ...program, ...(program.engine && onlyReads(turn, tree)) }, begun)
   }
 
   /** The tree of a turn that runs, and the folders of it that the turn is limited to. */

@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises'
+import { mkdir, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { contains } from '../../../../sdk/node/files/paths.js'
 import { listEnv, type Env, type RunOptions } from '../../../../sdk/node/programs/run.js'
@@ -112,12 +112,19 @@ const homeFor = async ({ data, home, only }: Omit<WallSpec, 'cwd' | 'env'>, id: 
   return home ? { ...own, tmp: home.tmp } : own
 }
 
+/** The folder of a container engine: what it keeps for work that does not land by itself is found by no other. */
+const keptFor = async (folder: string, { home }: Omit<WallSpec, 'cwd' | 'env'>): Promise<string> => {
+  const kept = join(folder, home?.apart?.trust ?? 'lands')
+  await mkdir(kept, { recursive: true, mode: 0o700 })
+  return realpath(kept)
+}
+
 /** A program of a provider's own in one tree: behind the same wall as the agent's shell. */
 export const treeCommand = async (
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   root: string,
   start: string,
-  { program, args, env, cwd, needs = [], home, readOnly }: TreeProgram,
+  { program, args, env, cwd, needs = [], home, engine, readOnly }: TreeProgram,
   begun: BeginCommand,
 ): Promise<TreeCommand> => {
   const { workspace, copy } = wall
@@ -128,16 +135,18 @@ export const treeCommand = async (
   const covered = folders.filter(
     folder => copy && contains(workspace, folder) && !wall.shown?.some(({ to }) => contains(to, folder)),
   )
+  const kept = engine && (await keptFor(engine, wall))
   const spec: WallSpec = {
     ...wall,
     cwd: at,
     env: listEnv({ ...env, PWD: at }),
     ...(home !== undefined && { home: await homeFor(wall, home) }),
     ...(readOnly && { sealed: true }),
+    ...(kept !== undefined && { ordinary: true, exposed: [...(wall.exposed ?? []), kept] }),
     readOnly: [...(wall.readOnly ?? []), ...folders.filter(folder => !contains(workspace, folder))],
     shown: [...(wall.shown ?? []), ...covered.map(folder => ({ from: folder, to: folder }))],
   }
-  const command = await walled(spec, program, args)
+  const command = await walled(spec, program, kept === undefined ? args : [...args, kept])
   const { only } = wall
   const around = aroundOf(wall)
   const seen = command.enforced ? place : root
