@@ -91,6 +91,7 @@ export const WORKSPACE_POINTS: readonly string[] = [
 export const GIT_POINTS: readonly string[] = [
   'git.clone.staged',
   'git.discard.saved',
+  'git.file.written',
   'known-hosts.kept',
   'git.start.committed',
   'git.write.begun',
