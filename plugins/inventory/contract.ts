@@ -1,5 +1,8 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
+import type { InventoryKindCalls } from './kinds/contract.js'
+
+export type * from './kinds/contract.js'
 
 /** How every other entry refers to an entry. */
 export type EntryName = string & tags.MinLength<1> & tags.MaxLength<60> & tags.Pattern<'^[a-zA-Z_][a-zA-Z0-9_]*$'>
@@ -105,7 +108,7 @@ export interface InventoryKind {
 }
 
 /** The entries of the deployment configuration: machines one has, services and apps one wants run. */
-export interface InventoryCalls {
+export interface InventoryCalls extends InventoryKindCalls {
   /**
    * List the entries of the deployment configuration as its file has them now.
    *

@@ -55,6 +55,12 @@ export class Inventory {
     return read ? this.#listed(read, context.caller) : NOT_READY
   }
 
+  /** Refuses an entry that the inventory could not have. */
+  async check(entry: InventoryEntry, context: Context): Promise<void> {
+    const { entries } = await this.list(context)
+    assertInventory(withNow(entries.map(plainEntry), entry))
+  }
+
   async put(entry: InventoryEntry, context: Context): Promise<InventoryList> {
     const most = Object.keys(entry.values).length
     if (most > MOST_OPTIONS)
@@ -168,6 +174,9 @@ export class Inventory {
     return new Set((await this.#host.call('secrets.names')).names)
   }
 }
+
+/** An entry of a list as the file has it. */
+const plainEntry = ({ secrets: _, usedBy: __, ...entry }: InventoryListed): DeployEntry => entry
 
 const withNow = (entries: readonly DeployEntry[], entry: InventoryEntry): DeployEntry[] => {
   const index = entries.findIndex(({ name }) => name === entry.name)

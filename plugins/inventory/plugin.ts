@@ -6,6 +6,8 @@ import { packageVersion } from '../../sdk/node/programs/package.js'
 import { inventoryContract, type InventoryCalls } from './contract.js'
 import { examples } from './examples.js'
 import { CONFIG_FILE, Inventory } from './inventory.js'
+import { inventoryKindCalls } from './kinds/calls.js'
+import { INVENTORY_KINDS } from './kinds/cards.js'
 
 export const contract: Contract<InventoryCalls> = { ...inventoryContract, examples }
 
@@ -27,7 +29,9 @@ export const activate = async (host: Host): Promise<void> => {
     'files.changed',
     () => void looked().catch(error => host.log.warn('looking at the inventory failed', { error: String(error) })),
   )
+  host.contribute('capabilities.kinds', () => INVENTORY_KINDS)
   await host.serve(inventoryContract, {
+    ...inventoryKindCalls(host, inventory),
     'GET /inventory': (_, context) => inventory.list(context),
     'GET /inventory/kinds': async () => ({
       kinds: structuredClone(DEPLOY_KINDS) as (typeof DEPLOY_KINDS)[number][],

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import t from 'tap'
+import { add } from '../plugins/capabilities/support.js'
 import { host } from '../plugins/inventory/support.js'
 import { inGit, spawnDaemon } from '../support/daemon.js'
 import { spread } from '../support/lists.js'
@@ -56,3 +57,20 @@ t.test('killed at any moment of many additions, what was acknowledged is there a
     inGit(join(where.workspace, 'intent'), 'commit', '-q', '-m', 'By hand')
   }
 })
+
+for (const [point, kind, repositories] of [
+  ['inventory.repository.made', 'devops', ['intent', 'desired-state']],
+  ['inventory.monorepo.written', 'monorepo', ['house']],
+] as const)
+  t.test(`killed at ${point}, connecting it again makes what is missing`, async t => {
+    const where = whereIn(t)
+    const given = { id: kind === 'devops' ? 'devops' : 'house', kind, config: {} } as const
+    await dies(t, where, point, ({ once: client }) => add({ client }, given))
+    const { client } = await spawnDaemon(t, where)
+    t.same((await client.call('GET /capabilities')).capabilities, [], 'nothing is recorded')
+    t.match((await add({ client }, given)).at(-1), { kind: 'result', status: { state: 'active' } })
+    for (const name of repositories) {
+      t.equal(inGit(join(where.workspace, name), 'rev-list', '--count', 'HEAD').trim(), '1')
+      t.equal(inGit(join(where.workspace, name), 'status', '--porcelain'), '')
+    }
+  })
