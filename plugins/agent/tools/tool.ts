@@ -16,6 +16,7 @@ import type { NeedQuestion } from '../../needs/contract.js'
 import type { BrowserAct, BrowserReading, BrowserSession, BrowserUse } from '../../system/contract.js'
 import type { TreeFound, TreeSearch } from '../../workspace/contract.js'
 import type { ShortenOutput } from '../outputs/shorten.js'
+import type { BackgroundProcess } from '../processes/background-process.js'
 import type { References } from '../secrets/references.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames/frames.js'
 import { toolInputs, type ToolCalls } from './contract.js'
@@ -170,6 +171,34 @@ export interface PayTools {
   read(host: string): Promise<void>
 }
 
+/** A command in the background, as its conversation lists it. */
+export interface ListedProcess {
+  readonly id: string
+  readonly command: string
+  readonly startedAt: number
+  /** `runs`, or how it ended. */
+  readonly state: string
+  /** Whether this turn may use it. */
+  readonly usable: boolean
+}
+
+/** The commands in the background of a conversation. */
+export interface ProcessTools {
+  /** Whether commands can run in the background here. */
+  served(): Promise<boolean>
+  /** Starts a command in a folder inside `root`. */
+  start(
+    command: string,
+    cwd: string,
+    options: { readonly shown: string; readonly env?: Env; readonly timeoutMs?: number },
+  ): Promise<BackgroundProcess>
+  all(): readonly ListedProcess[]
+  /** Refuses one that does not exist, that is gone, or that the turn may not use in this way. */
+  one(id: string, way: 'use' | 'end'): BackgroundProcess
+  /** The model knows which have ended. */
+  told(): void
+}
+
 /** Reads a skill of a turn, or one of its files; refuses a skill that the turn does not have. */
 export type ReadSkill = (name: string, file?: string) => Promise<ReadSkillText>
 
@@ -183,6 +212,7 @@ export interface ToolParts {
   readonly files: SearchTools
   readonly browser: BrowserTools
   readonly terminal: TerminalTools
+  readonly processes: ProcessTools
 }
 
 /** The watchers and subagents that a call can use. */
@@ -193,6 +223,8 @@ export interface CallContext {
   readonly subagents: SubagentTools
   /** How many bytes of a result the model reads; left out: as many as of any. */
   readonly most?: number
+  /** Called with a command's output as it comes. */
+  readonly onOutput?: (text: string) => void
 }
 
 /** The tree that a tool works in, and everything else it may use. */
@@ -210,8 +242,6 @@ export interface ToolContext extends CallContext, ToolParts, Rooted {
   readonly lineHashes?: boolean
   /** What its model knows of files; left out: nobody keeps that. */
   readonly known?: KnownFiles
-  /** Called with a command's output as it comes. */
-  readonly onOutput?: (text: string) => void
   /** Shortens a command's output before the model reads it; left out: it reads all of it. */
   readonly shorten?: ShortenOutput
 }
@@ -225,6 +255,8 @@ export interface Description {
   readonly code?: string
   readonly path?: string
   readonly url?: string
+  /** In place of that of the tool. */
+  readonly category?: ToolCategory
 }
 
 /** Names of the tools. */

@@ -109,10 +109,11 @@ export const toolbox = (
     },
     stamp: path => stamp(tree, pathAsMeant(path, roots)),
     offered: async allowed => {
-      const [asks, proposes, connects, pays, finds, browses, opens] = await Promise.all(
-        [parts.needs, parts.approvals, parts.connecting, parts.paying, parts.files, parts.browser, parts.terminal].map(
-          each => each.served(),
-        ),
+      const [asks, proposes, connects, pays, finds, browses, opens, processes] = await Promise.all(
+        [
+          ...[parts.needs, parts.approvals, parts.connecting, parts.paying],
+          ...[parts.files, parts.browser, parts.terminal, parts.processes],
+        ].map(each => each.served()),
       )
       const there: { readonly [name: string]: boolean | undefined } = {
         Skill: skills.length > 0,
@@ -124,6 +125,7 @@ export const toolbox = (
         Search: finds,
         Browser: browses,
         Handover: browses || opens,
+        Process: processes,
       }
       const names = Object.entries(tools)
         .filter(([name]) => !allowed || allowed.includes(name))

@@ -16,6 +16,7 @@ import type { RuledCall, SafetyGate } from './safety-gate.js'
 import type { ServerTools } from '../connected-tools/connected-tools.js'
 import type { ConnectedTool } from '../../capabilities/contract.js'
 import type { FolderInstructions } from '../instructions/project-instructions.js'
+import { LiveOutput } from '../outputs/live-output.js'
 import { LEAST_READ, limitedResult, MOST_READ } from '../outputs/limited-result.js'
 import { failed, type SubagentTools, type TurnWatcher } from '../tools/tool.js'
 import type { CallSummary, Toolbox } from '../tools/toolbox.js'
@@ -225,13 +226,17 @@ const workerIo = (
     // Written first, so that after a crash the log names files that may be half-written.
     if (locations) await turn.log.settled()
     const most = Math.max(LEAST_READ, Math.min(asked, MOST_READ))
+    const live = new LiveOutput(turn.masker, progress)
+    const onOutput = (text: string) => live.add(text)
     const whole = turn.masker.maskJson(
       foreign
         ? await calledOutside(
             connected!.call(foreign, input, { signal, ask: card => raise(card), progress, show: push }),
             signal,
           )
-        : await toolbox.run(name, input, signal, { call: id, person, subagents: subagentsOf(id), most }),
+        : await toolbox
+            .run(name, input, signal, { call: id, person, subagents: subagentsOf(id), most, onOutput })
+            .finally(() => live.end()),
     )
     const limited = keep ? await limitedResult(whole, most, keep) : whole
     const place = limited.ok && !foreign && PLACED.has(category) ? shown.path : undefined

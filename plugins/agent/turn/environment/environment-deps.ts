@@ -19,6 +19,7 @@ import type { SubagentDeps } from '../../subagents/subagents.js'
 import type { KeyedMutex } from '../../../../sdk/node/concurrency/keyed-mutex.js'
 import type { Remembered } from '../../conversations/allowed-tools.js'
 import type { AccessLimits } from '../../conversations/access-view.js'
+import type { ConversationProcesses } from '../../processes/conversation-processes.js'
 import type { ProgramsUnderWay } from './running-programs.js'
 import type { SharedPrograms } from './shared-programs.js'
 import type { Turn } from '../turn.js'
@@ -28,6 +29,8 @@ export interface TurnEnvironmentDeps {
   readonly workspace: string
   readonly data: string
   readonly underWay: ProgramsUnderWay
+  /** The commands that run on after a turn. */
+  readonly processes: ConversationProcesses
   readonly commands: CommandLogs
   readonly copies: Copies
   /** Limits the memory and processes of each conversation's programs. */

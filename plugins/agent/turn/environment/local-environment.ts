@@ -56,6 +56,7 @@ import { showOwnChanges } from './own-changes.js'
 import { turnIo } from '../io.js'
 import { SafetyGate } from '../safety-gate.js'
 import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
+import { endOtherTrust, processTools, processReach } from './processes.js'
 import { ownPlaceOf } from './shared-programs.js'
 import type { TreeCommandAsked } from '../../copies/contract.js'
 import type { ProgramBehindWall } from '../contract.js'
@@ -104,10 +105,12 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
-    const { copies, conversations, workspace, locks, limiter, data } = this.#deps
+    const { copies, conversations, workspace, locks, limiter, data, processes } = this.#deps
     const { id, branch } = conversation
     // Commands that check the work of this turn run apart as well.
     if (turn.byOutsiders && conversation.landsAlone) await conversations.update(id, { landsAlone: undefined })
+    const trust = trustOf(turn, conversations.find(id))
+    await endOtherTrust(processes, id, trust)
     const limited = limiter.of(id)
     void turn.ended.then(limited.listen(sentence => turn.fail(sentence)))
     const { input } = turn.message
@@ -149,6 +152,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
     const notes = await turnNotes(this.#deps, turn, {
       ...{ skills, persona, around, facts, folders, allowedTools, session: conversation.session },
+      access: { trust, reach: processReach({ folders, ...(persona && { persona }) }) },
       more: { before: added.notes ?? [], after: brief.notes },
     })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
@@ -317,7 +321,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   async settle(turn: Turn, { id, branch, repos }: Conversation): Promise<void> {
-    const { copies, locks, log } = this.#deps
+    const { copies, locks, log, processes } = this.#deps
+    // A stop by hand ends what the turn started; what earlier turns started runs on.
+    if (turn.stopping) await processes.end(id, 'when its turn was stopped', ({ run }) => run === turn.run)
     if (!branch || repos.length === 0) return
     try {
       const release = await locks.hold(id, AbortSignal.timeout(SETTLE_MS))
@@ -416,6 +422,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
           ...askedTools(this.#deps.host, turn, prepared.persona),
           connecting: this.#offers.of(turn),
           files: searchTools(this.#deps.host, prepared),
+          processes: processTools(this.#deps.processes, turn, {
+            ...{ wall, root: tree.root, cwd: tree.cwd, programs },
+            access: () => ({ trust: trust(), reach: processReach(prepared) }),
+          }),
           browser: browserTools(this.#deps.host, turn, {
             ...{ trust, near: prepared.persona?.powers.shell !== false },
             ...(prepared.persona && { capabilities: prepared.persona.capabilities }),
