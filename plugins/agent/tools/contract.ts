@@ -230,7 +230,7 @@ export interface BrowserInput {
    * `open` shows an address in a new page, `goto` in the page that is shown. `read` returns the page as text: its
    * elements by role and name, those that can be used with a `ref`. `click`, `hover`, `fill`, `select`, `upload` take
    * a `ref`, `press` a key, `wait` a text that is to appear. `activate` shows another page, `close` closes one. Each
-   * returns the page as it is then.
+   * returns the page as it is then, as text; `picture` is what it looks like.
    */
   action:
     | 'open'
@@ -247,6 +247,7 @@ export interface BrowserInput {
     | 'forward'
     | 'reload'
     | 'activate'
+    | 'picture'
     | 'close'
   /** A connection whose account is signed in: all is done in its browser then, which has pages of its own. */
   account?: ToolWords<60>
@@ -298,7 +299,7 @@ export interface WithdrawInput {
 
 /** The tools of the sandbox, as a model calls them: each returns a text. */
 export interface ToolCalls {
-  /** Read a file, or some lines of it. A picture is shown to the person; other binary files are only described. */
+  /** Read a file, or some lines of it. You see a PNG, JPEG, GIF or WebP picture; other binary files are described. */
   Read(input: ReadInput): string
   /** List a folder. Folders end with `/`, links with `@`. Neither links, `.git` nor `node_modules` are opened. */
   List(input: ListInput): string

@@ -21,7 +21,7 @@ export const NO_TOOL_PARTS: ToolParts = {
   files: { served, find: () => refuse('unavailable', 'this sandbox has no search: search with a command') },
   browser: {
     ...{ served, session: async () => undefined, code: noBrowser, origins: async () => undefined },
-    of: () => ({ open: noBrowser, act: noBrowser, use: noBrowser }),
+    of: () => ({ open: noBrowser, act: noBrowser, use: noBrowser, capture: noBrowser }),
   },
   terminal: { served, open: noTerminal, close: noTerminal },
   processes: { served, start: noProcess, all: () => [], one: noProcess, told: () => {} },

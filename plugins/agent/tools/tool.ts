@@ -2,7 +2,7 @@ import { explain, Refusal, refuse, valueInWords } from '../../../sdk/index.js'
 import type { Env } from '../../../sdk/node/programs/run.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
-import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
+import type { CardDraft, SentPicture, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
 import type { ApprovalDraft, ApprovalFiles } from '../../approvals/contract.js'
 import type {
   CatalogCard,
@@ -13,7 +13,7 @@ import type {
   PaymentQuote,
 } from '../../capabilities/contract.js'
 import type { NeedQuestion } from '../../needs/contract.js'
-import type { BrowserAct, BrowserReading, BrowserSession, BrowserUse } from '../../system/contract.js'
+import type { BrowserAct, BrowserCapture, BrowserReading, BrowserSession, BrowserUse } from '../../system/contract.js'
 import type { TreeFound, TreeSearch } from '../../workspace/contract.js'
 import type { ShortenOutput } from '../outputs/shorten.js'
 import type { BackgroundProcess } from '../processes/background-process.js'
@@ -114,6 +114,8 @@ export interface OneBrowser {
   /** Undefined: no page is open then. */
   act(act: Omit<BrowserAct, 'name'>): Promise<BrowserReading | undefined>
   use(use: Omit<BrowserUse, 'name'>): Promise<BrowserReading>
+  /** What the page looks like; left out: the one that is shown. */
+  capture(pageId?: string): Promise<BrowserCapture>
 }
 
 /** A terminal for people, with a shell where the commands of the turn run. */
@@ -215,6 +217,9 @@ export interface ToolParts {
   readonly processes: ProcessTools
 }
 
+/** Keeps a picture as a model is shown it, under the name of where it comes from. */
+export type KeepPicture = (name: string, bytes: Buffer) => Promise<SentPicture>
+
 /** The watchers and subagents that a call can use. */
 export interface CallContext {
   /** The id of the call, unique in the run: a call that is repeated after a restart has the same. */
@@ -225,6 +230,8 @@ export interface CallContext {
   readonly most?: number
   /** Called with a command's output as it comes. */
   readonly onOutput?: (text: string) => void
+  /** Keeps a picture for a model that sees; left out: none is shown. */
+  readonly picture?: KeepPicture
 }
 
 /** The tree that a tool works in, and everything else it may use. */

@@ -403,6 +403,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       subagentDeps,
       safety: this.#safety,
       ...{ expose, instructed: instructedIn(prepared, wall) },
+      picture: (name, bytes) => outputs.whole.picture(conversationId, name, bytes),
       keep: prepared.outputs === undefined ? undefined : text => outputs.keep(conversationId, text),
       titled: text => nameAsSaid(this.#deps, conversationId, text),
       connected: this.#deps.connected(turn, prepared.persona),
