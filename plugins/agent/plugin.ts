@@ -49,7 +49,7 @@ import { providerCalls } from './providers/calls.js'
 import { Providers } from './providers/providers.js'
 import type { SubagentStep } from './providers/adapter.js'
 import { scriptAgent, scriptWith } from './providers/script/adapter.js'
-import { ConversationProcesses } from './processes/conversation-processes.js'
+import { KeptPrograms } from './processes/kept-programs.js'
 import { queueCalls } from './queue/calls.js'
 import { MessageDelivery } from './queue/delivery.js'
 import { messageChecks } from './queue/message-checks.js'
@@ -162,10 +162,10 @@ export const activate = async (host: Host): Promise<void> => {
   })
   const shared = new SharedPrograms({ data, limiter, network: id => networks.of(id) })
   const outputs = new CommandOutputs(data, store, log)
-  const processes = new ConversationProcesses({ store, log, masker: () => stored.masker })
+  const kept = new KeptPrograms({ store, log, masker: () => stored.masker })
   const environment = new LocalTurnEnvironment({
     ...{ workspace, data, host, log, locks, limiter, limits, settings, stored, bound },
-    ...{ conversations, copies, anchors, commands, outputs, remembered, networks, shared, underWay, processes },
+    ...{ conversations, copies, anchors, commands, outputs, remembered, networks, shared, underWay, kept },
     leaveShared: id => peers.leaveShared(id),
     lineHashes: async () => (await settings())?.hashlineEdits ?? false,
     instructions: async () => customPrompt(await settings()),
@@ -254,13 +254,13 @@ export const activate = async (host: Host): Promise<void> => {
     affordable: asked => assertAffordable(host, asked),
   })
 
-  const endPrograms = (id: string) => processes.end(id, 'when its conversation was archived or went back')
+  const endPrograms = (id: string) => kept.end(id)
   const rewinding = {
     ...{ endPrograms, host, engine, conversations, queue, transcripts },
     ...{ anchors, copies, decisions, locks, journal, log },
   }
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
-    await processes.forget(id)
+    await kept.forget(id)
     await peers.dropConversation(id)
     if (await host.serves('mcp.release')) await host.call('mcp.release', { conversationId: id })
     await networks.forget(id)
@@ -311,7 +311,7 @@ export const activate = async (host: Host): Promise<void> => {
 
   const left = await endLeftWalls(place.data)
   if (left) log.warn('ended programs that the last daemon left running behind its walls', { processes: left })
-  await Promise.all([conversations.load(), providers.load(), remembered.load(), archive.load(), processes.load()])
+  await Promise.all([conversations.load(), providers.load(), remembered.load(), archive.load(), kept.processes.load()])
   if (!conversations.hasRecords) await transcripts.attachments.begin()
   for (const conversation of await queue.load())
     if (!conversations.known(conversation.id)) conversations.open(conversation)
@@ -351,7 +351,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.on('settings.changed', ({ keys }) => void (keys.some(key => key.startsWith('network')) && networks.update()))
   host.stopping(async () => {
     await engine.close()
-    await processes.close()
+    await kept.close()
     await peers.close()
     toolServers.close()
     await Promise.all([commands.close(), outputs.ledger.close()])

@@ -31,7 +31,7 @@ export interface TurnNoteParts {
 
 /** The notes before the message of a turn; a turn that goes on after a restart has those that it began with. */
 export const turnNotes = async (
-  { host, limits, processes }: Pick<TurnEnvironmentDeps, 'host' | 'limits' | 'processes'>,
+  { host, limits, kept }: Pick<TurnEnvironmentDeps, 'host' | 'limits' | 'kept'>,
   turn: Turn,
   { skills, persona, around, facts, more, folders, allowedTools, session, access }: TurnNoteParts,
 ): Promise<TurnNote[]> => {
@@ -46,7 +46,7 @@ export const turnNotes = async (
     turn.record.notes ?? [
       ...skillsNote(skills, persona),
       ...more.before,
-      ...processNotes(processes, turn.conversationId, access),
+      ...processNotes(kept.processes, turn.conversationId, access),
       ...(await needNotes(host, turn.conversationId, turn.run)),
       ...notesOf({
         ...facts,

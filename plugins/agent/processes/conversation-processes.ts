@@ -53,7 +53,7 @@ interface Stored {
 export const WITH_SANDBOX = 'ended when the sandbox restarted'
 
 /** The dependencies of commands in the background. */
-interface ProcessDeps {
+export interface KeptProgramDeps {
   readonly store: Pick<Store, 'all' | 'set' | 'delete'>
   readonly log: Pick<Log, 'warn'>
   readonly masker: () => Masker
@@ -61,11 +61,11 @@ interface ProcessDeps {
 
 /** The commands that run in the background of conversations: they outlive turns, and end with their conversation. */
 export class ConversationProcesses {
-  readonly #deps: ProcessDeps
+  readonly #deps: KeptProgramDeps
   readonly #held = new Map<string, Held>()
   #closing = false
 
-  constructor(deps: ProcessDeps) {
+  constructor(deps: KeptProgramDeps) {
     this.#deps = deps
   }
 

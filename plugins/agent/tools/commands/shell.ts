@@ -6,7 +6,7 @@ import { endedProgram } from './program.js'
 
 const USUAL_MS = 600_000
 /** A command that fails at once says so in the result that starts it. */
-const EARLY_MS = 500
+const EARLY_MS = 1_000
 
 /** Runs a command in the agent's shell; returns its output, with the exit code if it failed. */
 export const shell = tool('Shell', {

@@ -27,16 +27,13 @@ const OTHER = 'was started by a turn with other access: end it, and start it aga
 export const processTools = (
   processes: ConversationProcesses,
   { conversationId, run }: Pick<Turn, 'conversationId' | 'run'>,
+  { root, cwd }: Pick<PreparedTurn, 'root' | 'cwd'>,
   {
     wall,
-    root,
-    cwd,
     programs: { begun, onStart, env: usual = {} },
     access,
   }: {
     readonly wall: TreeWall
-    readonly root: string
-    readonly cwd: string
     readonly programs: Pick<ProgramListeners, 'begun' | 'onStart' | 'env'>
     readonly access: () => ProcessAccess
   },
@@ -95,11 +92,3 @@ export const processNotes = (
   processes.told(conversationId)
   return [{ title: 'Commands in the background', text: lines.join('\n') }]
 }
-
-/** Ends the commands of work that this turn must not share programs with, before it begins. */
-export const endOtherTrust = (
-  processes: ConversationProcesses,
-  conversationId: string,
-  trust: ProcessAccess['trust'],
-): Promise<void> =>
-  processes.end(conversationId, 'because the next turn has other rights', ({ access }) => access.trust !== trust)
