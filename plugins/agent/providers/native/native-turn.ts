@@ -315,7 +315,7 @@ export class NativeTurn {
 
   /** Leaves pictures out from now on if a server refused them; returns whether it did. */
   *#goesBlind({ message, details }: ServerFault, sent: readonly SessionEntry[]): Generator<Frame, boolean> {
-    const shown = sent.some(entry => (entry.kind === 'words' || entry.kind === 'summary') && entry.pictures)
+    const shown = sent.some(entry => entry.kind !== 'answer' && entry.pictures)
     const refused = (details.status ?? 0) >= 400 && /image|picture|vision|multimodal/i.test(message)
     if (!shown || !refused || this.#session.blind) return false
     this.#session.blind = true
@@ -356,6 +356,7 @@ export class NativeTurn {
       instructions: this.#instructions,
       by: this.#by,
       pictures: !this.#session.blind,
+      picturesInResults: this.#target.protocol === 'anthropic',
       marksCache: this.#wire!.marksCache,
       album: this.#album,
     })
