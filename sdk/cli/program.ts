@@ -1,5 +1,6 @@
 import { activityVerb } from './verbs/activity.js'
 import { accountVerb } from './verbs/account.js'
+import { acpVerb } from './verbs/acp/acp.js'
 import { agentVerb } from './verbs/agent.js'
 import { areasVerb } from './verbs/access/areas.js'
 import { fork, rewindVerb } from './verbs/back.js'
@@ -94,6 +95,7 @@ export const VERBS: readonly Verb[] = [
   call,
   calls,
   completion,
+  acpVerb,
   scriptAgentVerb,
 ]
 
