@@ -136,10 +136,14 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
   if (/^sdk\/(?:contract|refusal|client|api|cli-table)\.ts$/.test(file))
     return { values: [/^sdk\/(?!node\/)/], types: file === 'sdk/api.ts' ? [CONTRACTS] : [] }
   // The client program draws what contracts describe, makes the sample's repository without a git of the machine,
-  // packs extensions, and serves editors.
+  // packs extensions, and serves editors and assistants.
   if (file.startsWith('sdk/cli/'))
     return {
-      values: [/^sdk\//, /^node:/, /^(?:isomorphic-git|tar-stream|@agentclientprotocol\/sdk)$/],
+      values: [
+        /^sdk\//,
+        /^node:/,
+        /^(?:isomorphic-git|tar-stream|@agentclientprotocol\/sdk|@modelcontextprotocol\/server(?:\/stdio)?)$/,
+      ],
       types: [CONTRACTS],
     }
   // What programs of people show of a group: they read it without the group.

@@ -25,6 +25,7 @@ import { link } from './verbs/link.js'
 import { login } from './verbs/access/login.js'
 import { logsVerb } from './verbs/logs.js'
 import { machine } from './verbs/machine.js'
+import { mcpVerb } from './verbs/mcp/mcp.js'
 import { members } from './verbs/access/members.js'
 import { modelVerb } from './verbs/model.js'
 import { modelsVerb } from './verbs/models.js'
@@ -96,6 +97,7 @@ export const VERBS: readonly Verb[] = [
   calls,
   completion,
   acpVerb,
+  mcpVerb,
   scriptAgentVerb,
 ]
 

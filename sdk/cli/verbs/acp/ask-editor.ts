@@ -2,7 +2,6 @@ import { randomBytes } from 'node:crypto'
 import type {
   AgentContext,
   CreateElicitationRequest,
-  ElicitationPropertySchema,
   PermissionOption,
   RequestPermissionRequest,
 } from '@agentclientprotocol/sdk'
@@ -121,50 +120,66 @@ const askQuestions = async (
 
 const OWN = '-words'
 
-const fieldsOf = ({ question, header, options, multiSelect }: Question, name: string) => {
+interface NamedChoice {
+  const: string
+  title: string
+}
+
+/** A field of a form, in the words that both protocols share. */
+type FormField =
+  | { type: 'string'; title: string; description?: string }
+  | { type: 'string'; title: string; description?: string; oneOf: NamedChoice[] }
+  | { type: 'array'; title: string; description?: string; items: { anyOf: NamedChoice[] } }
+
+const fieldsOf = ({ question, header, options, multiSelect }: Question, name: string): [string, FormField][] => {
   const about = { title: header || question, description: question }
   const list = options.map(({ label, description }) => ({
     const: label,
-    title: label,
-    ...(description && { description }),
+    title: description ? `${label}: ${description}` : label,
   }))
-  const own: ElicitationPropertySchema = { type: 'string', title: 'In your own words' }
-  if (list.length === 0) return [[name, { type: 'string', ...about }]] as const
-  const choice: ElicitationPropertySchema = multiSelect
-    ? { type: 'array', ...about, items: { anyOf: list } }
-    : { type: 'string', ...about, oneOf: list }
+  if (list.length === 0) return [[name, { type: 'string', ...about }]]
   return [
-    [name, choice],
-    [name + OWN, own],
-  ] as const
+    [
+      name,
+      multiSelect ? { type: 'array', ...about, items: { anyOf: list } } : { type: 'string', ...about, oneOf: list },
+    ],
+    [name + OWN, { type: 'string', title: 'In your own words' }],
+  ]
 }
 
-/** Shows the questions as one form. */
-const askForm = async (
-  client: AgentContext,
-  { sessionId, toolCallId, signal }: AskedCard,
-  card: QuestionCard,
-): Promise<CardReply | undefined> => {
-  const { questions, requestId } = card
-  const asked: CreateElicitationRequest = {
-    mode: 'form',
-    sessionId,
-    toolCallId,
-    message: questions.map(({ question }) => question).join('\n'),
+/** A form that shows a card. */
+interface CardForm {
+  message: string
+  requestedSchema: { type: 'object'; properties: { [name: string]: FormField }; required?: string[] }
+}
+
+const ANSWER = 'answer'
+
+/** A card as a form: questions in its fields, everything else as a choice. */
+export const cardForm = (card: Card): CardForm => {
+  if (card.kind === 'question') {
+    const { questions } = card
+    const properties = Object.fromEntries(questions.flatMap((question, at) => fieldsOf(question, `q${at + 1}`)))
+    const message = questions.map(({ question }) => question).join('\n')
+    return { message, requestedSchema: { type: 'object', properties } }
+  }
+  const choices = choicesOf(card).map(({ optionId, name }) => ({ const: optionId, title: name }))
+  return {
+    message: cardText(card),
     requestedSchema: {
       type: 'object',
-      properties: Object.fromEntries(questions.flatMap((question, at) => fieldsOf(question, `q${at + 1}`))),
+      properties: { [ANSWER]: { type: 'string', title: cardHeading(card), oneOf: choices } },
+      required: [ANSWER],
     },
   }
-  const answer = await client.request('elicitation/create', asked, {
-    cancellationSignal: signal,
-    stopWaitingOnCancel: true,
-  })
-  if (answer.action === 'decline') return { kind: 'question', requestId }
-  if (answer.action !== 'accept') return undefined
-  const content = (('content' in answer && answer.content) || {}) as { readonly [name: string]: unknown }
+}
+
+/** The reply that a filled-in form is; undefined: it has no answer. */
+export const replyOfForm = (card: Card, content: { readonly [name: string]: unknown }): CardReply | undefined => {
+  const { requestId } = card
+  if (card.kind !== 'question') return choicesOf(card).find(({ optionId }) => optionId === content[ANSWER])?.reply
   const answers = Object.fromEntries(
-    questions.flatMap(({ question, multiSelect }, at) => {
+    card.questions.flatMap(({ question, multiSelect }, at) => {
       const own = content[`q${at + 1}${OWN}`]
       const given = typeof own === 'string' && own.trim() ? own : content[`q${at + 1}`]
       if (Array.isArray(given)) return [[question, given.map(String)] as const]
@@ -173,6 +188,23 @@ const askForm = async (
     }),
   )
   return { kind: 'question', requestId, ...(Object.keys(answers).length > 0 && { answers }) }
+}
+
+/** Shows the questions as one form. */
+const askForm = async (
+  client: AgentContext,
+  { sessionId, toolCallId, signal }: AskedCard,
+  card: QuestionCard,
+): Promise<CardReply | undefined> => {
+  const { message, requestedSchema } = cardForm(card)
+  const asked: CreateElicitationRequest = { mode: 'form', sessionId, toolCallId, message, requestedSchema }
+  const answer = await client.request('elicitation/create', asked, {
+    cancellationSignal: signal,
+    stopWaitingOnCancel: true,
+  })
+  if (answer.action === 'decline') return { kind: 'question', requestId: card.requestId }
+  if (answer.action !== 'accept') return undefined
+  return replyOfForm(card, (('content' in answer && answer.content) || {}) as { readonly [name: string]: unknown })
 }
 
 /** The reply that a message of the person is to a card that the editor could not show. */
