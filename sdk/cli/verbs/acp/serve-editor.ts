@@ -3,11 +3,11 @@ import {
   agent,
   type AgentContext,
   type ListSessionsResponse,
+  MessageTooLargeError,
   ndJsonStream,
   PROTOCOL_VERSION,
   RequestError,
 } from '@agentclientprotocol/sdk'
-import type { AgentCard } from '../../../../plugins/agents/contract.js'
 import type { Client } from '../../../client.js'
 import { Unreached } from '../../../client.js'
 import { ignored } from '../../../ignored.js'
@@ -21,7 +21,7 @@ import { say } from '../../terminal/write.js'
 import type { SessionMenus } from './choices.js'
 import { Daemons, editorPath, type ServedFolder } from './daemons.js'
 import type { EditorAbilities } from './open-cards.js'
-import { EditorSession, type ForkedFrom, type SessionDeps } from './session.js'
+import { EditorSession, type ForkedFrom, type OpenedConversation, type SessionDeps } from './session.js'
 
 /** Sessions of one editor beyond this are refused. */
 const MOST_SESSIONS = 200
@@ -172,7 +172,7 @@ class EditorServer {
     cwd: string,
     id: string,
     menus: SessionMenus,
-    from: { readonly card?: AgentCard; readonly fork?: ForkedFrom },
+    from: { readonly card?: OpenedConversation; readonly fork?: ForkedFrom },
   ): EditorSession {
     if (this.#sessions.size >= MOST_SESSIONS)
       throw new Refusal('too-many', `expected at most ${MOST_SESSIONS} open sessions; close one first`)
@@ -189,7 +189,7 @@ class EditorServer {
     return session
   }
 
-  async #menus({ client, copies }: ServedFolder, card?: AgentCard): Promise<SessionMenus> {
+  async #menus({ client, copies }: ServedFolder, card?: OpenedConversation): Promise<SessionMenus> {
     const { choices } = await client
       .call('GET /providers/models', { ready: '1', limit: MODELS })
       .catch((error: unknown) => (error instanceof Unreached ? Promise.reject(error) : { choices: [] }))
@@ -202,9 +202,10 @@ class EditorServer {
     }
   }
 
-  #card(client: Client, id: string): Promise<AgentCard> {
+  #card(client: Client, id: string): Promise<OpenedConversation> {
     return client
       .call('GET /agents/{id}', { id })
+      .catch(error => (isForbidden(error) ? openedByToken(client, id) : raise(error)))
       .catch(error => raise(isAbsent(error) ? RequestError.sessionNotFound(id) : error))
   }
 
@@ -217,13 +218,43 @@ class EditorServer {
         if (event.kind === 'agent' && event.agent) this.#sessions.get(event.agent.id)?.changed(event.agent)
     }
     follow()
-      .catch(ignored('a token that may not follow them does without'))
-      .finally(() => this.#over.signal.aborted || this.#daemons.forget(client))
+      .then(
+        () => this.#daemons.forget(client),
+        // A token that may not follow them does without.
+        (error: unknown) => isForbidden(error) || this.#daemons.forget(client),
+      )
+      .catch(ignored('the next call finds the daemon'))
   }
 }
 
 const raise = (error: unknown): never => {
   throw error
+}
+
+const isForbidden = (error: unknown): boolean => error instanceof Refusal && error.reason === 'forbidden'
+
+/** A conversation as an editor's token reads it: whether a turn runs shows in its frames and its record. */
+const openedByToken = async (client: Client, id: string): Promise<OpenedConversation> => {
+  const { provider, model, title, messages } = await client.call('GET /sessions/{id}', { id, limit: 1 })
+  const known = { provider, ...(model !== undefined && { model }), title }
+  const enough = new AbortController()
+  try {
+    for await (const event of await client.call(
+      'POST /agent/attach',
+      { conversationId: id },
+      { signal: enough.signal },
+    )) {
+      if (event.kind !== 'attached') break
+      const { run, startedAt } = event
+      return { ...known, run, ...(messages.at(-1)?.run !== run && { startedAt }) }
+    }
+  } catch (error) {
+    // Its frames are not kept any more.
+    if (!isAbsent(error)) throw error
+  } finally {
+    enough.abort()
+  }
+  return known
 }
 
 const isAbsent = (error: unknown): boolean => error instanceof Refusal && error.reason === 'not-found'
@@ -240,7 +271,7 @@ const conversationsOf = async (client: Client): Promise<readonly ListedConversat
   try {
     return (await client.call('GET /agents')).agents
   } catch (error) {
-    if (!(error instanceof Refusal) || error.reason !== 'forbidden') throw error
+    if (!isForbidden(error)) throw error
     const { sessions } = await client.call('GET /sessions', { state: 'live', limit: 500 })
     return sessions
   }
@@ -367,6 +398,8 @@ export const serveEditor = async (terminal: Terminal, given: GivenArguments): Pr
   terminal.signal.addEventListener('abort', stop, { once: true })
   try {
     await connection.closed
+    const why: unknown = connection.signal.reason
+    if (why instanceof MessageTooLargeError) throw new CommandFailure(EXIT.failed, why.message)
   } finally {
     terminal.signal.removeEventListener('abort', stop)
     await server.end()

@@ -18,6 +18,10 @@ import { type EditorMessage, editorMessage } from './prompt-message.js'
 import { cardCall, cardEnd, promptAnswer, runOutcomeOf, type RunOutcome } from './run-end.js'
 import { RunUpdates, type SessionChange, todoPlanOf } from './updates.js'
 
+/** What a session reads of a conversation that there is; an editor's token reads less than the whole card. */
+export type OpenedConversation = Pick<AgentCard, 'provider'>
+  & Partial<Pick<AgentCard, 'model' | 'effort' | 'permissionMode' | 'title' | 'costUsd' | 'run' | 'startedAt'>>
+
 /** What a session needs of its connection. */
 export interface SessionDeps {
   readonly editor: AgentContext
@@ -80,7 +84,12 @@ export class EditorSession {
   /** What was heard of the conversation while a message was sent. */
   #later: AgentCard | undefined
 
-  constructor(id: string, menus: SessionMenus, deps: SessionDeps, from: { card?: AgentCard; fork?: ForkedFrom } = {}) {
+  constructor(
+    id: string,
+    menus: SessionMenus,
+    deps: SessionDeps,
+    from: { card?: OpenedConversation; fork?: ForkedFrom } = {},
+  ) {
     this.id = id
     this.#menus = menus
     this.#deps = deps
@@ -114,7 +123,7 @@ export class EditorSession {
   }
 
   /** Shows the whole conversation, and what runs in it. */
-  async replay(card: AgentCard): Promise<void> {
+  async replay(card: OpenedConversation): Promise<void> {
     const { client, root } = await this.#deps.served()
     const files = this.#files(client, root)
     let shownRun = false
@@ -141,7 +150,7 @@ export class EditorSession {
   }
 
   /** Shows what runs in the conversation from now on. */
-  async resume(card: AgentCard): Promise<void> {
+  async resume(card: OpenedConversation): Promise<void> {
     if (card.run !== undefined && card.startedAt !== undefined)
       await this.#follow(card.run, { echo: true, onlyNew: true }).caughtUp
   }

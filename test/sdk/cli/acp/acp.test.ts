@@ -355,6 +355,44 @@ t.test('broken lines, other versions and wrong folders are answered in a sentenc
   t.equal(await raw.ended, 0, 'the end of the input is the end of the program')
 })
 
+t.test('a token of scope editor opens, lists and loads its own conversations only', async t => {
+  const minted = await daemon.client.call('POST /system/control/tokens', { label: 'my editor', scope: 'editor' })
+  const asToken = {
+    args: ['--url', daemon.url],
+    env: { SANDBOX_TOKEN: minted.token },
+    permission: ({ options }: RequestPermissionRequest) => ({
+      outcome: { outcome: 'selected' as const, optionId: options[0]!.optionId },
+    }),
+  }
+  const first = await editorOf(t, asToken)
+  const { sessionId } = await first.agent.request('session/new', { cwd: workspace, mcpServers })
+  const prompt = said('say mine\npermit Deploy: may I?\nwait words\nsay heard $words')
+  const turn = first.agent.request('session/prompt', { sessionId, prompt })
+  await first.until(one => one.sessionUpdate === 'tool_call_update' && one.status === 'completed')
+  const second = await editorOf(t, asToken)
+  const { sessions } = await second.agent.request('session/list', { cwd: workspace })
+  t.strictSame(
+    sessions.map(one => one.sessionId),
+    [sessionId],
+    'its own, also while it runs',
+  )
+  await second.agent.request('session/load', { sessionId, cwd: workspace, mcpServers })
+  t.match(second.text(), /mine/, 'what the running turn has said')
+  await second.agent.request('session/prompt', { sessionId, prompt: said('you') })
+  t.strictSame(await turn, { stopReason: 'end_turn' })
+  t.match(first.text(), /heard you/)
+  const [other] = (await daemon.client.call('GET /agents')).agents.filter(({ id }) => id !== sessionId)
+  const foreign = second.agent.request('session/load', { sessionId: other!.id, cwd: workspace, mcpServers })
+  await t.rejects(foreign, { message: /opened|token|session/i })
+})
+
+t.test('a message without an end is refused, and the program ends', async t => {
+  const raw = rawProgram(t, args)
+  raw.write(`{"jsonrpc":"2.0","id":0,"method":"${'x'.repeat(33 * 1024 * 1024)}`)
+  t.equal(await raw.ended, 1)
+  t.match(raw.stderr(), /exceeds the configured \d+ byte limit/)
+})
+
 t.test('the settings that the guide shows start it', async t => {
   const guide = readFileSync(join(project, 'plugins/agent/README.md'), 'utf8')
   const [, json = ''] = /```json\n(\{ "agent_servers"[^`]*)```/.exec(guide) ?? []

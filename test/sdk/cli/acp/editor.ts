@@ -57,18 +57,24 @@ export const rawProgram = (t: Pick<Test, 'teardown'>, args: readonly string[]) =
   const lines: AnyMessage[] = []
   let rest = ''
   let heard = () => {}
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  child.stdin.on('error', () => {})
   child.stdout.setEncoding('utf8').on('data', (piece: string) => {
     const all = (rest + piece).split('\n')
     rest = all.pop()!
     for (const line of all) lines.push(JSON.parse(line) as AnyMessage)
     heard()
   })
-  const ended = once(child, 'exit').then(([code]) => code as number | null)
+  const ended = once(child, 'close').then(([code]) => code as number | null)
   t.teardown(() => void child.kill())
   return {
     write: (text: string) => child.stdin.write(text),
     end: () => child.stdin.end(),
     ended,
+    stderr: () => stderr,
     /** Waits for as many answers. */
     answers: async (count: number) => {
       while (lines.length < count)
