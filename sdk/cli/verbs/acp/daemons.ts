@@ -74,14 +74,17 @@ export class Daemons {
 
   async #connection(cwd: string): Promise<Connection> {
     const terminal = { ...this.#terminal, cwd }
-    const { url } = await whichDaemon(terminal, this.#given)
+    const { url, daemon } = await whichDaemon(terminal, this.#given)
     const known = this.#open.get(url)
     if (known) return known
     const given: GivenArguments = {
       ...this.#given,
       on: flag => this.#given.on(flag),
       all: flag => this.#given.all(flag),
-      text: flag => (flag === 'url' ? url : flag === 'data' ? undefined : this.#given.text(flag)),
+      text: flag => {
+        if (flag === 'data') return daemon?.data
+        return flag === 'url' ? (daemon ? undefined : url) : this.#given.text(flag)
+      },
     }
     const opened = new Promise<Connection>((resolve, reject) => {
       const end = connected(terminal, given, connection => {

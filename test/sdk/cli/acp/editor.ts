@@ -91,7 +91,8 @@ export const editorOf = async (t: Pick<Test, 'teardown'>, options: EditorOptions
   const { words = ['acp'] } = options
   const child = spawn(process.execPath, [PROGRAM, ...words, ...options.args], {
     cwd: options.cwd,
-    env: { ...process.env, ...ALSO_UNWALLED, ...options.env },
+    // It finds the daemon by what it is given, not by where daemons are usually noted.
+    env: { ...process.env, ...ALSO_UNWALLED, XDG_STATE_HOME: '/nowhere', ...options.env },
   })
   const ended = once(child, 'exit').then(([code]) => code as number | null)
   let stderr = ''
