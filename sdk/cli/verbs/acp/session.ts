@@ -188,7 +188,8 @@ export class EditorSession {
       const followed = this.#cards.unanswered
         ? await this.#answer(client, message)
         : await this.#send(client, message, open)
-      if (open.cancelled) await this.#stop(client, open)
+      // It was cancelled while it was being sent.
+      if (open.cancelled) await this.cancel()
       const outcome = await Promise.race([followed.ended, open.left.promise])
       return outcome === 'left' ? { stopReason: 'end_turn' } : promptAnswer(outcome, open.cancelled)
     } finally {
@@ -357,11 +358,6 @@ export class EditorSession {
     await client.call('POST /agent/reply', reply)
     const newest = [...this.#runs.values()].at(-1)
     return newest ?? { caughtUp: Promise.resolve(), ended: Promise.resolve({}) }
-  }
-
-  async #stop(client: Client, open: OpenPrompt): Promise<void> {
-    await this.#takeBack(client, open)
-    await client.call('POST /agent/stop', { conversationId: this.id })
   }
 
   async #takeBack(client: Client, { messageId }: OpenPrompt): Promise<void> {
