@@ -78,7 +78,8 @@ export class EditorSession {
   #fork: ForkedFrom | undefined
   #title: string | undefined
   #costUsd: number
-  #closed = false
+  /** Aborted when the editor does not show it any more. */
+  readonly #over = new AbortController()
   /** The newest run when the conversation was opened. */
   readonly #before: string | undefined
   /** What was heard of the conversation while a message was sent. */
@@ -157,7 +158,7 @@ export class EditorSession {
 
   /** The conversation changed: a turn that somebody else began is shown, and so is a new title. */
   changed(card: AgentCard): void {
-    if (!this.#began || this.#closed) return
+    if (!this.#began || this.#over.signal.aborted) return
     if (card.title !== undefined && card.title !== this.#title)
       this.renamed(card.title).catch(ignored('the editor has gone'))
     const { run } = card
@@ -250,16 +251,16 @@ export class EditorSession {
 
   /** The editor does not show it any more; what runs goes on, and questions stay open. */
   close(): void {
-    this.#closed = true
-    this.#cards.drop()
     this.#leave()
+    this.#cards.drop()
+    this.#over.abort()
   }
 
   /** Tells the editor changes, in order. */
   show(...changes: readonly SessionChange[]): Promise<void> {
     const told = this.#shown.then(async () => {
       for (const update of changes)
-        if (!this.#closed) await this.#deps.editor.notify('session/update', { sessionId: this.id, update })
+        if (!this.#over.signal.aborted) await this.#deps.editor.notify('session/update', { sessionId: this.id, update })
     })
     this.#shown = told.catch(ignored('the editor has gone'))
     return told
@@ -387,7 +388,7 @@ export class EditorSession {
     let outcome: RunOutcome = {}
     let next: string | undefined
     let known = 0
-    const { signal } = this.#deps
+    const signal = AbortSignal.any([this.#deps.signal, this.#over.signal])
     for await (const event of await client.call('POST /agent/attach', { conversationId: this.id, run }, { signal })) {
       if (event.kind === 'attached') {
         // The frames of this run are gone: a later one is the newest.
@@ -401,7 +402,7 @@ export class EditorSession {
         outcome = { ...outcome, ...(await this.#seen(event, updates, files, waiting, onlyNew && past)) }
         if (event.seq >= known) {
           caughtUp()
-          for (const card of waiting.values()) if (!this.#closed) this.#cards.raise(client, card, callOf(card, updates))
+          for (const card of waiting.values()) if (!this.#over.signal.aborted) this.#cards.raise(client, card, callOf(card, updates))
           waiting.clear()
         }
       }
