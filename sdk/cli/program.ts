@@ -17,6 +17,7 @@ import { candidates, type FittingWords } from './complete/complete.js'
 import { configVerb } from './verbs/config.js'
 import { completion, FILES_FIT, wordsOf } from './verbs/completion.js'
 import { archive, rename, steerVerb } from './verbs/conversation.js'
+import { doctor } from './doctor/doctor.js'
 import { events } from './verbs/events.js'
 import { agentsVerb, diff, discard, land } from './verbs/fleet.js'
 import { extension } from './verbs/extension/extension.js'
@@ -89,6 +90,7 @@ export const VERBS: readonly Verb[] = [
   logsVerb,
   usage,
   machine,
+  doctor,
   wall,
   network,
   configVerb,

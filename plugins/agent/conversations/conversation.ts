@@ -134,6 +134,11 @@ export interface Conversation extends ConversationTraits {
    * shows are left there. The copy is made anew before a turn that lands works in it.
    */
   copyApart?: boolean
+  /**
+   * One of its ended turns had content from outside, or words of somebody who may not land: its record and its session
+   * hold them, so no later turn pays without a yes.
+   */
+  heardOthers?: boolean
   /** Empty for the shared tree. */
   repos: CopyRepo[]
   /** Until the copy is created: the starting commits in repositories that do not start at the main line. */
