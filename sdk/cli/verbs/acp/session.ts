@@ -402,7 +402,8 @@ export class EditorSession {
         outcome = { ...outcome, ...(await this.#seen(event, updates, files, waiting, onlyNew && past)) }
         if (event.seq >= known) {
           caughtUp()
-          for (const card of waiting.values()) if (!this.#over.signal.aborted) this.#cards.raise(client, card, callOf(card, updates))
+          for (const card of waiting.values())
+            if (!this.#over.signal.aborted) this.#cards.raise(client, card, callOf(card, updates))
           waiting.clear()
         }
       }
