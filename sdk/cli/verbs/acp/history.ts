@@ -5,7 +5,7 @@ import { Refusal } from '../../../refusal.js'
 import { answerWords } from '../../follow/card-lines.js'
 import { cardHeading, cardText } from './ask-editor.js'
 import type { ConversationFiles } from './pictures.js'
-import { agentWords, locationsOf, toolContentOf, toolKindOf, toolTitleOf, type SessionChange } from './updates.js'
+import { agentWords, type SessionChange, toolCallChange } from './updates.js'
 
 /** Where a record is shown. */
 export interface HistoryView {
@@ -49,18 +49,9 @@ const changesOfTool = async (
   files: ConversationFiles,
 ): Promise<SessionChange[]> => {
   const toolCallId = `${run}/${tool.id}`
-  const { name, target, category, status, content, locations, children = [] } = tool
+  const { children = [] } = tool
   return [
-    {
-      sessionUpdate: 'tool_call',
-      toolCallId,
-      title: toolTitleOf(name, target),
-      kind: toolKindOf(category),
-      status,
-      ...(content && { content: await toolContentOf(content, root, files.picture) }),
-      ...(locations && { locations: locationsOf(locations, root) }),
-      ...(parent !== undefined && { _meta: { parentToolCallId: parent } }),
-    },
+    await toolCallChange(tool, toolCallId, parent, root, files.picture),
     ...(await Promise.all(children.map(child => changesOfTool(child, run, toolCallId, root, files)))).flat(),
   ]
 }

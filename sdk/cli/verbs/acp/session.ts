@@ -78,7 +78,8 @@ export class EditorSession {
   #fork: ForkedFrom | undefined
   #title: string | undefined
   #costUsd: number
-  #closed = false
+  /** Aborted when the editor does not show it any more. */
+  readonly #over = new AbortController()
   /** The newest run when the conversation was opened. */
   readonly #before: string | undefined
   /** What was heard of the conversation while a message was sent. */
@@ -157,7 +158,7 @@ export class EditorSession {
 
   /** The conversation changed: a turn that somebody else began is shown, and so is a new title. */
   changed(card: AgentCard): void {
-    if (!this.#began || this.#closed) return
+    if (!this.#began || this.#over.signal.aborted) return
     if (card.title !== undefined && card.title !== this.#title)
       this.renamed(card.title).catch(ignored('the editor has gone'))
     const { run } = card
@@ -188,7 +189,8 @@ export class EditorSession {
       const followed = this.#cards.unanswered
         ? await this.#answer(client, message)
         : await this.#send(client, message, open)
-      if (open.cancelled) await this.#stop(client, open)
+      // It was cancelled while it was being sent.
+      if (open.cancelled) await this.cancel()
       const outcome = await Promise.race([followed.ended, open.left.promise])
       return outcome === 'left' ? { stopReason: 'end_turn' } : promptAnswer(outcome, open.cancelled)
     } finally {
@@ -249,16 +251,16 @@ export class EditorSession {
 
   /** The editor does not show it any more; what runs goes on, and questions stay open. */
   close(): void {
-    this.#closed = true
-    this.#cards.drop()
     this.#leave()
+    this.#cards.drop()
+    this.#over.abort()
   }
 
   /** Tells the editor changes, in order. */
   show(...changes: readonly SessionChange[]): Promise<void> {
     const told = this.#shown.then(async () => {
       for (const update of changes)
-        if (!this.#closed) await this.#deps.editor.notify('session/update', { sessionId: this.id, update })
+        if (!this.#over.signal.aborted) await this.#deps.editor.notify('session/update', { sessionId: this.id, update })
     })
     this.#shown = told.catch(ignored('the editor has gone'))
     return told
@@ -359,11 +361,6 @@ export class EditorSession {
     return newest ?? { caughtUp: Promise.resolve(), ended: Promise.resolve({}) }
   }
 
-  async #stop(client: Client, open: OpenPrompt): Promise<void> {
-    await this.#takeBack(client, open)
-    await client.call('POST /agent/stop', { conversationId: this.id })
-  }
-
   async #takeBack(client: Client, { messageId }: OpenPrompt): Promise<void> {
     await client
       .call('DELETE /agents/{id}/queue/{messageId}', { id: this.id, messageId })
@@ -391,7 +388,7 @@ export class EditorSession {
     let outcome: RunOutcome = {}
     let next: string | undefined
     let known = 0
-    const { signal } = this.#deps
+    const signal = AbortSignal.any([this.#deps.signal, this.#over.signal])
     for await (const event of await client.call('POST /agent/attach', { conversationId: this.id, run }, { signal })) {
       if (event.kind === 'attached') {
         // The frames of this run are gone: a later one is the newest.
@@ -405,7 +402,8 @@ export class EditorSession {
         outcome = { ...outcome, ...(await this.#seen(event, updates, files, waiting, onlyNew && past)) }
         if (event.seq >= known) {
           caughtUp()
-          for (const card of waiting.values()) if (!this.#closed) this.#cards.raise(client, card, callOf(card, updates))
+          for (const card of waiting.values())
+            if (!this.#over.signal.aborted) this.#cards.raise(client, card, callOf(card, updates))
           waiting.clear()
         }
       }

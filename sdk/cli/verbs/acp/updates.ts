@@ -1,11 +1,5 @@
-import type {
-  ContentBlock,
-  SessionNotification,
-  ToolCallContent,
-  ToolCallLocation,
-  ToolKind,
-} from '@agentclientprotocol/sdk'
-import type { Frame, TodoItem, ToolCategory, ToolContent } from '../../../../plugins/agent/contract.js'
+import type { ContentBlock, SessionNotification, ToolCallContent, ToolCallLocation } from '@agentclientprotocol/sdk'
+import type { Frame, TodoItem, ToolCard, ToolContent } from '../../../../plugins/agent/contract.js'
 import { editorPath } from './daemons.js'
 
 /** A change that an editor is told of. */
@@ -35,30 +29,11 @@ export const noticeUpdates = (shows: Shows, severity: 'info' | 'warning', text: 
     : [{ sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: `${text}\n` } }]
 }
 
-const KINDS: { readonly [category in ToolCategory]: ToolKind } = {
-  read: 'read',
-  edit: 'edit',
-  delete: 'delete',
-  move: 'move',
-  search: 'search',
-  execute: 'execute',
-  think: 'think',
-  fetch: 'fetch',
-  other: 'other',
-}
-
-/** The kind of a call; an editor must not be told of one that the protocol lacks. */
-export const toolKindOf = (category: ToolCategory): ToolKind => KINDS[category] ?? 'other'
-
 /** The title of a call. */
-export const toolTitleOf = (name: string, target: string | undefined): string => (target ? `${name} ${target}` : name)
+const toolTitleOf = (name: string, target: string | undefined): string => (target ? `${name} ${target}` : name)
 
 /** Converts the results of calls for an editor that has the workspace at `root`. */
-export const toolContentOf = (
-  content: readonly ToolContent[],
-  root: string,
-  picture: PictureOf,
-): Promise<ToolCallContent[]> =>
+const toolContentOf = (content: readonly ToolContent[], root: string, picture: PictureOf): Promise<ToolCallContent[]> =>
   Promise.all(
     content.map(async (part): Promise<ToolCallContent> => {
       if (part.type === 'text') return { type: 'content', content: { type: 'text', text: part.text } }
@@ -69,11 +44,32 @@ export const toolContentOf = (
   )
 
 /** The places of a call on the editor's machine. */
-export const locationsOf = (
+const locationsOf = (
   places: readonly { readonly path: string; readonly line?: number }[],
   root: string,
 ): ToolCallLocation[] =>
   places.map(({ path, line }) => ({ path: editorPath(root, path), ...(line !== undefined && { line }) }))
+
+/** A call, as a frame or the record shows it. */
+type ShownCall = Pick<ToolCard, 'name' | 'target' | 'category' | 'status' | 'content' | 'locations'>
+
+/** Tells an editor of a call; `parent` is the call whose subagent made it. */
+export const toolCallChange = async (
+  { name, target, category, status, content, locations }: ShownCall,
+  toolCallId: string,
+  parent: string | undefined,
+  root: string,
+  picture: PictureOf,
+): Promise<SessionChange> => ({
+  sessionUpdate: 'tool_call',
+  toolCallId,
+  title: toolTitleOf(name, target),
+  kind: category,
+  status,
+  ...(content && { content: await toolContentOf(content, root, picture) }),
+  ...(locations && { locations: locationsOf(locations, root) }),
+  ...(parent !== undefined && { _meta: { parentToolCallId: parent } }),
+})
 
 /** A list of what is to do, as a plan of the protocol. */
 export const todoPlanOf = (items: readonly TodoItem[]): SessionChange => ({
@@ -128,23 +124,13 @@ export class RunUpdates {
           ? [{ sessionUpdate: 'agent_thought_chunk', content: { type: 'text', text: frame.text } }]
           : []
       case 'tool_call': {
-        const { name, target, category, status, content, locations, parentToolUseId } = frame
+        const { name, target, status, parentToolUseId } = frame
         const toolCallId = this.idOf(frame.id)
         this.#message++
         this.#titles.set(frame.id, { name, target })
         this.#settle(toolCallId, status, name)
-        return [
-          {
-            sessionUpdate: 'tool_call',
-            toolCallId,
-            title: toolTitleOf(name, target),
-            kind: toolKindOf(category),
-            status,
-            ...(content && { content: await toolContentOf(content, root, picture) }),
-            ...(locations && { locations: locationsOf(locations, root) }),
-            ...(parentToolUseId !== undefined && { _meta: { parentToolCallId: this.idOf(parentToolUseId) } }),
-          },
-        ]
+        const parent = parentToolUseId === undefined ? undefined : this.idOf(parentToolUseId)
+        return [await toolCallChange(frame, toolCallId, parent, root, picture)]
       }
       case 'tool_call_update': {
         const { status, content, locations, category } = frame
@@ -158,7 +144,7 @@ export class RunUpdates {
             sessionUpdate: 'tool_call_update',
             toolCallId,
             ...((frame.name ?? frame.target) !== undefined && { title: toolTitleOf(title.name, title.target) }),
-            ...(category && { kind: toolKindOf(category) }),
+            ...(category && { kind: category }),
             ...(status && { status }),
             ...(content && { content: await toolContentOf(content, root, picture) }),
             ...(locations && { locations: locationsOf(locations, root) }),

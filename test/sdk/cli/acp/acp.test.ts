@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import type { RequestPermissionRequest, SessionConfigOption } from '@agentclientprotocol/sdk'
 import t from 'tap'
@@ -150,7 +151,45 @@ t.test('permissions, plans and questions are asked in the editor, and the answer
   )
   t.match(asked[1]!.toolCall, { kind: 'switch_mode', title: 'Plan' })
   t.match(editor.text(), /once[^]*blue/)
+
+  const other = await editorOf(t, { args })
+  await other.agent.request('session/load', { sessionId, cwd: workspace, mcpServers })
+  const plan = other.of('tool_call').find(({ title }) => title === 'Plan')
+  t.match(plan, { kind: 'switch_mode', status: 'completed' })
+  t.match(JSON.stringify(plan?.content), /in two steps.*yes/, 'the plan and its answer are replayed')
 })
+
+t.test('a message that waits behind a question runs after it, and a cancel takes it back', async t => {
+  let answer = () => {}
+  const editor = await editorOf(t, {
+    args,
+    permission: ({ options }) =>
+      new Promise(resolve => {
+        answer = () => resolve({ outcome: { outcome: 'selected', optionId: options[0]!.optionId } })
+      }),
+  })
+  const { agent } = editor
+  const { sessionId } = await agent.request('session/new', { cwd: workspace, mcpServers })
+  const waiting = async () => (await daemon.client.call('GET /agents/{id}/queue', { id: sessionId })).messages.length
+  const both = async () => {
+    const first = agent.request('session/prompt', { sessionId, prompt: said('permit Deploy: may I?\nsay $answer') })
+    while (!(await daemon.client.call('GET /agent/cards', { conversationId: sessionId }).catch(none)).cards.length)
+      await delay(20)
+    const second = agent.request('session/prompt', { sessionId, prompt: said('say the second') })
+    while ((await waiting()) === 0) await delay(20)
+    return [first, second]
+  }
+  const answered = await both()
+  answer()
+  t.strictSame(await Promise.all(answered), [{ stopReason: 'end_turn' }, { stopReason: 'end_turn' }])
+  t.match(editor.text(), /once[^]*the second/)
+  const cancelled = await both()
+  await agent.notify('session/cancel', { sessionId })
+  t.strictSame(await Promise.all(cancelled), [{ stopReason: 'cancelled' }, { stopReason: 'cancelled' }])
+  t.equal(await waiting(), 0)
+})
+
+const none = () => ({ cards: [] })
 
 t.test('without forms a question is a choice, and one that takes words is answered by the next message', async t => {
   const editor = await editorOf(t, {
