@@ -1,5 +1,6 @@
 import { activityVerb } from './verbs/activity.js'
 import { accountVerb } from './verbs/account.js'
+import { acpVerb } from './verbs/acp/acp.js'
 import { agentVerb } from './verbs/agent.js'
 import { areasVerb } from './verbs/access/areas.js'
 import { fork, rewindVerb } from './verbs/back.js'
@@ -25,6 +26,7 @@ import { link } from './verbs/link.js'
 import { login } from './verbs/access/login.js'
 import { logsVerb } from './verbs/logs.js'
 import { machine } from './verbs/machine.js'
+import { mcpVerb } from './verbs/mcp/mcp.js'
 import { members } from './verbs/access/members.js'
 import { modelVerb } from './verbs/model.js'
 import { modelsVerb } from './verbs/models.js'
@@ -96,6 +98,8 @@ export const VERBS: readonly Verb[] = [
   call,
   calls,
   completion,
+  acpVerb,
+  mcpVerb,
   scriptAgentVerb,
 ]
 

@@ -1,4 +1,5 @@
 import { SEED } from '../otp/seed.js'
+import { DOCKER } from '../docker/docker-card.js'
 import { WALLET } from '../wallet/wallet-card.js'
 import { IDENTITY, SITE } from './site-cards.js'
 import type { CardCategory, CardField, CatalogCard } from './contract.js'
@@ -184,7 +185,14 @@ const OTHER_CARDS: readonly ConnectionCard[] = [
 ]
 
 /** Every card of this group, in the order of the catalogue. */
-export const OWN_CARDS: readonly (ConnectionCard | CliCard)[] = [...CLI_CARDS, ...OTHER_CARDS, SITE, IDENTITY, WALLET]
+export const OWN_CARDS: readonly (ConnectionCard | CliCard)[] = [
+  ...CLI_CARDS,
+  ...OTHER_CARDS,
+  DOCKER,
+  SITE,
+  IDENTITY,
+  WALLET,
+]
 
 /** The groups of cards. */
 export const CATEGORIES: readonly CardCategory[] = [

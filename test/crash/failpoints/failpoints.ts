@@ -196,7 +196,8 @@ export const dies = async (
   // It was killed during its start.
   if (!daemon) return
   const died = once(daemon.process, 'exit')
-  const driven = drive(daemon).then(
+  // Its stream ends when it dies: nobody waits for it to come back.
+  const driven = drive({ ...daemon, client: daemon.once }).then(
     () => undefined,
     (error: unknown) => error,
   )
