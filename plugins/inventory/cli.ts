@@ -16,17 +16,18 @@ export const cli: CliTable<InventoryCalls> = {
         'exposed by': { field: 'expose', optional: true },
         'used by': { field: 'usedBy', optional: true },
       },
-      none: 'no entries; inventory add adds one',
+      none: 'no entries; {sandbox} inventory add adds one, once the card DevOps is connected',
     },
     kinds: {
       call: 'GET /inventory/kinds',
+      none: 'nothing may be declared',
       rows: 'kinds',
       columns: { kind: 'kind', id: 'id', options: 'options.key', 'what it is': 'description' },
     },
     add: {
       call: 'POST /inventory',
       args: ['kind', 'name'],
-      ids: {},
+      fill: input => ({ values: {}, expose: '', ...input }),
       done: '{name} is in the inventory',
       examples: [
         'backend home --provider host --values \'{"address":"home.example.org","user":"deploy"}\'',

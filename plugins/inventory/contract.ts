@@ -141,7 +141,7 @@ export interface InventoryCalls extends InventoryKindCalls {
   /**
    * Take an entry out of the file, and commit it.
    *
-   * A name that is not there commits nothing. What runs stays running until the next apply, and stored secrets stay.
+   * A name that is not there commits nothing. What runs keeps running, and stored secrets stay.
    *
    * - 404: the caller's areas do not hold the file
    * - 409: other entries name it, there is no repository `intent`, the file has uncommitted edits, or its repository is

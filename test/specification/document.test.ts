@@ -9,7 +9,6 @@ const tables = readTables()
 /** Groups that are not built yet, by the words with which the README names them. */
 const PLANNED: { readonly [group: string]: string } = {
   'Exit locations': 'exit',
-  Inventory: 'inventory',
   'Platform CLI': 'cli',
   'Routed providers': 'routed',
   'Offloaded work': 'offload',

@@ -26,7 +26,11 @@ const callsOf = (tag: string): readonly string[] =>
 /** The values that a verb adds by itself and that its call does not take. */
 const wrongFill = ({ call, fill }: Verb): string[] => {
   const { parameters = [], body } = OPERATIONS.find(operation => operation.call === call) ?? {}
-  const fields = body ? (resolved(body).properties ?? {}) : {}
+  const shape = body && resolved(body)
+  const fields = Object.assign(
+    {},
+    ...(shape?.oneOf?.map(each => resolved(each)) ?? [shape ?? {}]).map(({ properties }) => properties),
+  )
   return Object.entries(fill?.({}) ?? {}).flatMap(([name, value]) => {
     const schema = parameters.find(parameter => parameter.name === name)?.schema ?? fields[name]
     if (value === undefined) return []

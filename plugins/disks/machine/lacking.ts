@@ -1,24 +1,16 @@
 import { constants } from 'node:fs'
 import { access, readFile } from 'node:fs/promises'
 import { release } from 'node:os'
-import { ownProgram } from '../../../sdk/node/programs/run.js'
+import { debianPackage, ownProgram } from '../../../sdk/node/programs/own-programs.js'
 import type { DiskMissing } from '../contract.js'
 
-/** The Debian package of each program. */
-const PACKAGES: { readonly [program: string]: string } = {
-  'mount.cifs': 'cifs-utils',
-  'mount.nfs': 'nfs-common',
-  'mount.davfs': 'davfs2',
-  fusermount3: 'fuse3',
-  ssh: 'openssh-client',
-}
 /** CAP_SYS_ADMIN (capabilities(7)). */
 const SYS_ADMIN = 21n
 
 /** Asks for a program of the machine; what is missing of it. */
 export const lackingProgram = async (name: string): Promise<DiskMissing[]> =>
   (await ownProgram(name)) === undefined
-    ? [{ what: 'program', name, install: `apt-get install ${PACKAGES[name] ?? name}` }]
+    ? [{ what: 'program', name, install: `apt-get install ${debianPackage(name)}` }]
     : []
 
 /** What is missing to mount with FUSE. */

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs'
 import { open, readFile, stat } from 'node:fs/promises'
-import { ownProgram } from '../../../sdk/node/programs/run.js'
+import { debianPackage, ownProgram } from '../../../sdk/node/programs/own-programs.js'
 import type { VpnMissing } from '../contract.js'
 import type { VpnSettings } from '../settings/settings.js'
 import { isEverything } from '../settings/networks.js'
@@ -52,14 +52,6 @@ export const thisMachine: TunnelMachine = {
     ),
 }
 
-const PACKAGES: { readonly [program: string]: string } = {
-  'wg-quick': 'wireguard-tools',
-  wg: 'wireguard-tools',
-  ip: 'iproute2',
-  resolvconf: 'openresolv',
-  swanctl: 'strongswan-swanctl',
-  'kernel-libipsec': 'libcharon-extra-plugins libcharon-extauth-plugins',
-}
 const TUN: VpnMissing = {
   what: 'device',
   name: '/dev/net/tun',
@@ -112,7 +104,7 @@ export const missingFor = async (
       .map(({ name }): VpnMissing => ({
         what: 'program',
         name,
-        install: `apt-get install ${PACKAGES[name] ?? name}`,
+        install: `apt-get install ${debianPackage(name)}`,
       })),
     ...(tun && !(await machine.hasTun()) ? [TUN] : []),
     ...((await machine.hasNetAdmin()) ? [] : [NET_ADMIN_MISSING]),

@@ -40,6 +40,8 @@ export class JsonTextError extends Error {
 }
 
 const DEEPEST = 64
+/** Of half a million values the daemon would read for seconds. */
+const MOST_VALUES = 50_000
 const FORBIDDEN = new Set(['__proto__', 'constructor', 'prototype'])
 const SPACE = /[ \t\r\n]+/y
 const COMMENT = /\/\/[^\r\n]*|\/\*[^]*?\*\//y
@@ -51,6 +53,7 @@ const WORDS: { readonly [word: string]: boolean | null } = { true: true, false: 
 class Reader {
   readonly #text: string
   #at: number
+  #values = 0
 
   constructor(text: string) {
     this.#text = text
@@ -83,6 +86,7 @@ class Reader {
 
   #value(depth: number): JsonNode {
     if (depth > DEEPEST) this.#fail(`expected at most ${DEEPEST} levels`)
+    if (++this.#values > MOST_VALUES) this.#fail(`expected at most ${MOST_VALUES} values`)
     const start = this.#at
     const first = this.#text[start]
     if (first === '{') return { ...this.#object(depth), start, end: this.#at }

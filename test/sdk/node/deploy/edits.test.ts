@@ -111,6 +111,7 @@ t.test('what is not JSON with comments is refused with its line and column', asy
     '{ "inventory": [{ "kind": "moon", "name": "a" }] }': 'line 1, column 27: expected kind to be one of',
     '[]': 'line 1, column 1: expected an object',
     [`{ "a": ${'['.repeat(200)}`]: 'expected at most 64 levels',
+    [`{ "a": [${'1,'.repeat(50_000)}] }`]: 'expected at most 50000 values',
   }))
     t.throws(() => entriesIn(text), { message: new RegExp(place.replace(/[{}[\]().]/g, '\\$&')) }, text.slice(0, 40))
 })

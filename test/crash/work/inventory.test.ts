@@ -2,11 +2,11 @@ import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { join } from 'node:path'
 import t from 'tap'
-import { add } from '../plugins/capabilities/support.js'
-import { host } from '../plugins/inventory/support.js'
-import { inGit, spawnDaemon } from '../support/daemon.js'
-import { spread } from '../support/lists.js'
-import { dies, whereIn } from './failpoints/failpoints.js'
+import { add } from '../../plugins/capabilities/support.js'
+import { host } from '../../plugins/inventory/support.js'
+import { inGit, spawnDaemon } from '../../support/daemon.js'
+import { spread } from '../../support/lists.js'
+import { dies, whereIn } from '../failpoints/failpoints.js'
 
 t.test('killed between the file and its commit, the file is whole and shown as edited', async t => {
   const where = whereIn(t)
