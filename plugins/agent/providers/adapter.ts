@@ -141,6 +141,12 @@ export type UserMessage = {
   readonly text: string
   readonly attachments: readonly string[]
 }
+/** A picture by its path; its bytes are read when it is sent. */
+export interface SentPicture {
+  readonly path: string
+  readonly absolute: string
+  readonly mime: string
+}
 export type ToolResult = {
   readonly ok: boolean
   readonly content: ToolContent[]
@@ -148,6 +154,8 @@ export type ToolResult = {
   readonly exit?: number
   /** The file with the whole text, where `text` is shorter already. */
   readonly whole?: string
+  /** Pictures for a model that sees; `text` names them. */
+  readonly pictures?: readonly SentPicture[]
 }
 /** The gate's decision on a call. */
 export interface Permission {

@@ -10,6 +10,8 @@ export interface ConnectionCard extends Pick<
   'id' | 'name' | 'kind' | 'category' | 'description' | 'hint' | 'art' | 'logo' | 'icon' | 'guide'
 > {
   readonly fields: readonly CardField[]
+  readonly singleton?: true
+  readonly requires?: readonly string[]
 }
 
 /** A command-line tool, as its card describes it. */

@@ -1,15 +1,12 @@
-import type { CardField, CatalogCard } from '../cards/contract.js'
-
-type DockerCard = Pick<CatalogCard, 'id' | 'name' | 'kind' | 'category' | 'description' | 'hint'> & {
-  readonly fields: readonly CardField[]
-}
+import type { ConnectionCard } from '../cards/cards.js'
 
 /** The card of the container engine. */
-export const DOCKER: DockerCard = {
+export const DOCKER: ConnectionCard = {
   id: 'docker',
   name: 'Containers',
   kind: 'docker',
   category: 'servers',
+  singleton: true,
   description: 'An engine with which agents build images and run containers, behind the wall of their conversation.',
   hint: 'Each conversation has an engine of its own: its images and containers go with it.',
   fields: [

@@ -99,13 +99,12 @@ export const dockerKind = (host: Deps, engines: ContainerEngines, entries: () =>
   let met = 0
   return {
     kind: 'docker',
+    singleton: true,
     secretFields: () => [],
     mainSecret: () => undefined,
     label: () => undefined,
     check: async entry => {
       engineSettings(entry)
-      const other = (await entries().all()).find(({ kind, id }) => kind === 'docker' && id !== entry.id)
-      if (other) refuse('conflict', `${other.id} is the container engine of this sandbox already: change that one`)
       await requirePrograms()
     },
     apply: async (entry, report, signal) => {
