@@ -198,10 +198,14 @@ export interface CapabilityServices {
   /** Ends the servers and the container engine that were started for a conversation, and removes its images. */
   'mcp.release'(input: { conversationId: string }): Ok
   /**
-   * Gives the variables of the connected command-line tools, what ssh needs for the connected servers, and the folders
-   * of plugins.
+   * Gives the variables of the connected command-line tools, what ssh needs for the connected servers, the socket of
+   * the container engine, and the folders of plugins. A container engine that served work of another `trust` ends.
    */
-  'env.variables'(input: { conversationId: string; capabilities?: string[] }): TurnVariables
+  'env.variables'(input: {
+    conversationId: string
+    capabilities?: string[]
+    trust?: 'lands' | 'waits' | 'outside'
+  }): TurnVariables
   /** Gives the browser's profile of an account that a turn may use. 404: it has none. */
   'capabilities.profile'(input: { id: string; capabilities?: string[] }): AccountProfile
   /**

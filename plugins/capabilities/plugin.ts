@@ -156,7 +156,7 @@ export const activate = async (host: Host): Promise<void> => {
       const { entry, problem } = await capabilities.entries.open(found)
       return problem ? refuse('conflict', problem.detail!) : runtimeOf(entry, found.label)
     },
-    'env.variables': async ({ conversationId, capabilities: wanted }) => {
+    'env.variables': async ({ conversationId, capabilities: wanted, trust }) => {
       const variables: { [name: string]: string } = {}
       const reached: OpenEntry[] = []
       let engine: OpenEntry | undefined
@@ -169,7 +169,7 @@ export const activate = async (host: Host): Promise<void> => {
         else Object.assign(variables, variablesOfCli(entry, cards.cli(entry.config.provider)))
       }
       const servers = await serversForTurn(host, doors, reached)
-      const containers = await engineForTurn(engines, conversationId, engine)
+      const containers = await engineForTurn(engines, { conversationId, trust }, engine)
       const notes = [...(servers.notes ?? []), ...(containers.notes ?? [])]
       const agents = await plugins.folders(wanted)
       const shown = agents.filter(({ dir, seen }) => dir !== seen).map(({ dir, seen }) => ({ from: dir, to: seen }))

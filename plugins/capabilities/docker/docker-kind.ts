@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { Refusal, refuse, type Host } from '../../../sdk/index.js'
 import { ownProgram } from '../../../sdk/node/programs/own-programs.js'
 import { listEnv } from '../../../sdk/node/programs/run.js'
+import type { Trust } from '../../../sdk/node/wall/spec.js'
 import { runWalled, wallKind } from '../../../sdk/node/wall/wall.js'
 import type { TurnVariables } from '../contract.js'
 import type { Entries } from '../records/entries.js'
@@ -146,13 +147,13 @@ const NOTE = [
 /** What the programs of a turn get of the connected engine. */
 export const engineForTurn = async (
   engines: ContainerEngines,
-  conversationId: string,
+  { conversationId, trust }: { readonly conversationId: string; readonly trust?: Trust | undefined },
   entry: OpenEntry | undefined,
 ): Promise<TurnVariables> =>
   entry === undefined
     ? { variables: {} }
     : {
         variables: { DOCKER_HOST: SOCKET, CONTAINER_HOST: SOCKET },
-        files: [{ from: await engines.open(conversationId), to: FOLDER }],
+        files: [{ from: await engines.open(conversationId, trust), to: FOLDER }],
         notes: [{ title: 'Containers', text: NOTE }],
       }

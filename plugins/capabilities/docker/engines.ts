@@ -7,6 +7,7 @@ import { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import { countedFor } from '../../../sdk/node/limits/counted.js'
 import { needProgram, ownEnv, run } from '../../../sdk/node/programs/run.js'
 import { conversationHome } from '../../../sdk/node/wall/home.js'
+import type { Trust } from '../../../sdk/node/wall/spec.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
 import { ENGINE_CHILD, EngineProcess, viewOf } from './engine-process.js'
 import { engineFiles, type EngineSettings } from './engine-settings.js'
@@ -51,8 +52,16 @@ export class ContainerEngines {
     deps.host.signal.addEventListener('abort', () => void this.endAll(), { once: true })
   }
 
-  /** Opens the socket of a conversation's engine; returns the real path of its folder. */
-  async open(conversationId: string): Promise<string> {
+  /**
+   * Opens the socket of a conversation's engine for a turn; returns the real path of its folder. An engine of work of
+   * another trust ends with its containers.
+   */
+  async open(conversationId: string, trust?: Trust): Promise<string> {
+    if (trust !== undefined)
+      await this.#mutex.with(conversationId, async () => {
+        const running = this.#engines.get(conversationId)
+        if (running && running.trust !== trust) await this.#end(conversationId)
+      })
     clearTimeout(this.#idle.get(conversationId))
     this.#idle.delete(conversationId)
     let door = this.#doors.get(conversationId)
@@ -177,9 +186,10 @@ export class ContainerEngines {
       if (running && !running.over && error instanceof Refusal && error.reason === 'conflict') return undefined
       throw error
     })
-    if (running && !running.over && (!command || running.key === viewOf(command))) return running
+    const view = command && (await viewOf(command))
+    if (running && !running.over && (view === undefined || running.view === view)) return running
     await this.#end(conversationId)
-    const engine = await EngineProcess.start(command!)
+    const engine = await EngineProcess.start(command!, view!)
     this.#engines.set(conversationId, engine)
     return engine
   }

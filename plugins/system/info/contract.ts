@@ -4,6 +4,8 @@ import type { Me } from '../access/contract.js'
 
 /** What this daemon is and can do. */
 export interface Info {
+  /** The image that the daemon was started from, as this image says; left out: it says nothing, or there is none. */
+  image?: string
   version?: string
   /** The same as in `/health`. */
   sandboxId: string

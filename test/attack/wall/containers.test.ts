@@ -2,7 +2,10 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import t from 'tap'
 import { BUILDS, contained, withEngine } from '../../support/servers/engine.js'
-import { spread } from '../../support/lists.js'
+import { add, vaultFake } from '../../plugins/capabilities/support.js'
+import { daemonWith } from '../../support/daemon.js'
+import { joined } from '../../support/joined.js'
+import { exactly, spread } from '../../support/lists.js'
 import { machineService } from '../network/machine-service.js'
 import { daemonOf } from '../network/user-daemon.js'
 import { shellTurn, walled } from '../support.js'
@@ -110,3 +113,30 @@ for (const [user, uid] of USERS)
       t.strictSame(globSync(join(data, 'capabilities/engine-doors/*/*')).length, 2)
     },
   )
+
+t.test(
+  'work that lands finds no image, container, volume or server of work that does not, and the other way round',
+  { ...walled(), ...withEngine(), timeout: 300_000 },
+  async t => {
+    const daemon = await daemonWith(t, ['agent', 'agents', 'capabilities', 'system'], { fakes: vaultFake().fakes })
+    const { client } = daemon
+    await add(daemon, { id: 'engine', kind: 'docker', config: {} })
+    const eve = (await joined(daemon, 'eve', 'collaborator')).client
+    const lands = { isolated: true, autoLand: true }
+    const outside = { isolated: true, outsideWake: 'webhook' }
+    const leaves =
+      "podman --remote run -d --name serves -v kept:/v box sh -c 'echo found > /i.html; busybox httpd -f -p 8088' "
+      + '> /dev/null; curl -s --retry 9 --retry-connrefused localhost:8088/i.html'
+    const finds =
+      'curl -s -m 2 localhost:8088/i.html; podman --remote ps -a -q; podman --remote images -q; '
+      + 'podman --remote volume ls -q; echo over'
+    const left = exactly(/^[0-9a-f]{64}$/, 'found')
+
+    t.match(await shellTurn(client, 'c', [BUILDS, leaves], lands), left)
+    t.same(await shellTurn(eve, 'c', [finds], { isolated: true }), ['over'], 'a collaborator in the conversation')
+    t.match(await shellTurn(eve, 'c', [BUILDS, leaves], { isolated: true }), left)
+    t.same(await shellTurn(client, 'n', [finds], lands), ['over'], 'a new conversation')
+    t.match(await shellTurn(client, 'o', [BUILDS, leaves], outside), left)
+    t.same(await shellTurn(client, 'o', [finds], lands), ['over'], 'after a wake from outside')
+  },
+)

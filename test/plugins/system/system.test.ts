@@ -10,7 +10,7 @@ import { Budget } from '../../../sdk/node/access/budget.js'
 import { plainValue } from '../../../plugins/system/access/plain.js'
 import { Programs } from '../../../plugins/system/info/programs.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
-import { daemonWith, type Support } from '../../support/daemon.js'
+import { daemonWith, folderOf, makeWorkspace, spawnDaemon, type Support } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 
 const CONTEXT = { signal: new AbortController().signal, trusted: false }
@@ -77,6 +77,24 @@ t.test('the info describes this daemon and the caller', async t => {
   t.ok(info.routes.includes('system.info'))
   const { headers } = await daemon.fetch('/info')
   t.equal((await daemon.fetch('/info', { headers: { 'if-none-match': headers.get('etag')! } })).status, 304)
+})
+
+t.test('the info names the image that names itself', async t => {
+  const folder = folderOf(t)
+  const before = process.env.SANDBOX_IMAGE
+  t.teardown(() => (before === undefined ? delete process.env.SANDBOX_IMAGE : (process.env.SANDBOX_IMAGE = before)))
+  delete process.env.SANDBOX_IMAGE
+  const daemon = await daemonWith(t, ['system'])
+  t.notOk('image' in (await daemon.client.call('GET /info')))
+  for (const wrong of ['', 'two words', '-v', 'a'.repeat(301), 'a\nb']) {
+    process.env.SANDBOX_IMAGE = wrong
+    t.notOk('image' in (await daemon.client.call('GET /info')), JSON.stringify(wrong.slice(0, 9)))
+  }
+  const [workspace, data] = [join(folder, 'w'), join(folder, 'd')]
+  makeWorkspace(workspace)
+  const image = 'registry.example.org:5000/sandbox:0.1.0'
+  const { client } = await spawnDaemon(t, { workspace, data, env: { SANDBOX_IMAGE: image } })
+  t.match(await client.call('GET /info'), { image })
 })
 
 t.test('the sign-in options say whether there is an owner and have a nonce', async t => {

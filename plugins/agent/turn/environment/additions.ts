@@ -15,9 +15,9 @@ export interface TurnAdditions extends TurnVariables {
 /** Reads what connections and extensions add to a turn, as far as its persona allows them. */
 export const additionsOf =
   (host: Pick<Host, 'call' | 'serves'>) =>
-  async (conversationId: string, persona: TurnPersona | undefined): Promise<TurnAdditions> => {
+  async (conversationId: string, persona: TurnPersona | undefined, trust: Trust): Promise<TurnAdditions> => {
     const [connected, extended] = await Promise.all([
-      ofConnections(host, conversationId, persona),
+      ofConnections(host, conversationId, persona, trust),
       ofExtensions(host, persona),
     ])
     return {
@@ -33,9 +33,10 @@ const ofConnections = async (
   host: Pick<Host, 'call' | 'serves'>,
   conversationId: string,
   persona: TurnPersona | undefined,
+  trust: Trust,
 ): Promise<TurnVariables> =>
   (await host.serves('env.variables'))
-    ? host.call('env.variables', { conversationId, ...(persona && { capabilities: persona.capabilities }) })
+    ? host.call('env.variables', { conversationId, trust, ...(persona && { capabilities: persona.capabilities }) })
     : { variables: {} }
 
 const ofExtensions = async (host: Pick<Host, 'call' | 'serves'>, persona: TurnPersona | undefined) =>

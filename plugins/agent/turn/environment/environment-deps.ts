@@ -1,4 +1,5 @@
 import { type ReachFolder } from '../../../../sdk/index.js'
+import type { Trust } from '../../../../sdk/node/wall/spec.js'
 import type { Host, Log } from '../../../../sdk/index.js'
 import type { Limiter } from '../../../../sdk/node/limits/limiter.js'
 import type { TurnPersona } from '../../../personas/contract.js'
@@ -59,7 +60,7 @@ export interface TurnEnvironmentDeps {
   /** The placeholders of values that are bound to hosts, if the network of a turn has a proxy. */
   readonly bound: Pick<BoundValues, 'of'>
   /** What the programs of a turn get of the connections and extensions. */
-  readonly additions: (conversationId: string, persona: TurnPersona | undefined) => Promise<TurnAdditions>
+  readonly additions: (conversationId: string, persona: TurnPersona | undefined, trust: Trust) => Promise<TurnAdditions>
   /** The tools of connected servers. */
   readonly connected: (turn: Turn, persona: TurnPersona | undefined) => ServerTools
   /** For calls about personas, skills, needs and the safety policy. */

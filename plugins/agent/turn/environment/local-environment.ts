@@ -146,7 +146,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const persona = await personaOf(this.#deps.host, conversation.actsAs)
     const folders = keptFolders(persona, areas)
     const skills = await skillsOf(this.#deps.host, persona, folders)
-    const added = await this.#deps.additions(id, persona)
+    const added = await this.#deps.additions(id, persona, trustOf(turn, conversations.find(id)))
     const allowedTools = persona?.known === false ? [] : input.allowedTools
     const [landing, waiting] = await Promise.all([
       homeOfConversation(data, id, { alone: folders !== undefined }),
