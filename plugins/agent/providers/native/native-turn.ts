@@ -352,7 +352,8 @@ export class NativeTurn {
     return promptOf(entries, {
       instructions: this.#instructions,
       by: this.#by,
-      pictures: !this.#session.blind,
+      pictures: !this.#session.blind && this.#wire?.pictures !== false,
+      picturesInResults: this.#target.protocol === 'anthropic',
       marksCache: this.#wire!.marksCache,
       album: this.#album,
     })

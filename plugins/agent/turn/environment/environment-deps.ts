@@ -3,6 +3,7 @@ import type { Host, Log } from '../../../../sdk/index.js'
 import type { Limiter } from '../../../../sdk/node/limits/limiter.js'
 import type { TurnPersona } from '../../../personas/contract.js'
 import type { SubagentLimits } from '../../providers/adapter.js'
+import type { Listener } from '../../../../sdk/node/network/addresses.js'
 import type { Settings } from '../../../settings/contract.js'
 import type { CommandOutputs } from '../../outputs/command-outputs.js'
 import type { TurnAdditions } from './additions.js'
@@ -19,6 +20,7 @@ import type { SubagentDeps } from '../../subagents/subagents.js'
 import type { KeyedMutex } from '../../../../sdk/node/concurrency/keyed-mutex.js'
 import type { Remembered } from '../../conversations/allowed-tools.js'
 import type { AccessLimits } from '../../conversations/access-view.js'
+import type { KeptPrograms } from '../../processes/kept-programs.js'
 import type { ProgramsUnderWay } from './running-programs.js'
 import type { SharedPrograms } from './shared-programs.js'
 import type { Turn } from '../turn.js'
@@ -28,6 +30,8 @@ export interface TurnEnvironmentDeps {
   readonly workspace: string
   readonly data: string
   readonly underWay: ProgramsUnderWay
+  /** The programs that outlive the call that starts them. */
+  readonly kept: KeptPrograms
   readonly commands: CommandLogs
   readonly copies: Copies
   /** Limits the memory and processes of each conversation's programs. */
@@ -61,7 +65,9 @@ export interface TurnEnvironmentDeps {
   /** For calls about personas, skills, needs and the safety policy. */
   readonly host: Pick<Host, 'call' | 'serves' | 'log' | 'on'>
   /** The stored values, which are masked in turns. */
-  readonly stored: Pick<StoredValues, 'refresh'>
+  readonly stored: Pick<StoredValues, 'refresh' | 'hide'>
+  /** What the daemon listens on; the first is that of the calls. */
+  readonly listeners: () => Promise<readonly Listener[]>
   /** The processes of programs that serve several conversations. */
   readonly shared: Pick<SharedPrograms, 'of'>
   /** Takes a conversation's copy out of the processes that serve several. */
