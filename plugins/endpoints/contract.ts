@@ -12,6 +12,12 @@ export type WireProtocol = 'openai' | 'anthropic' | 'ollama'
 /** The id of a model server: a turn's provider is `endpoint/<id>`. Not `trial`, `local-model` or `free-trial`. */
 export type EndpointId = string & tags.Pattern<'^[a-zA-Z0-9][a-zA-Z0-9_-]{0,59}$'>
 
+/**
+ * How a model thinks: not at all, always, as much as it wants when it is asked to (`adaptive`), within a number of
+ * tokens (`budget`), or by its level of effort alone.
+ */
+export type ThinkingForm = 'none' | 'budget' | 'adaptive' | 'always' | 'effort'
+
 /** One model in a catalogue. */
 export interface ModelRow {
   /** What a turn sends; never rewritten. */
@@ -23,6 +29,11 @@ export interface ModelRow {
   badges: ('reasoning' | 'fast')[]
   /** Tokens. */
   contextWindow?: Count
+  /** The most tokens of one answer. */
+  maxOutput?: Count
+  thinking?: ThinkingForm
+  /** Whether it sees pictures; left out: nobody knows. */
+  pictures?: boolean
   /** Why it cannot drive a turn with tools. */
   helperOnly?: 'no-tool-calls' | 'instant-tier'
   /** The server said it is used up until then. */

@@ -2,7 +2,7 @@ import type { Files } from '../../sdk/index.js'
 import { ListFailure, listServer } from '../../sdk/node/models/model-list.js'
 import type { ModelRow } from '../endpoints/contract.js'
 import type { ProviderCatalogue } from './contract.js'
-import type { DefinedModel, ProviderDefinition } from './definitions/contract.js'
+import type { DefinedModel, KnownModels, ProviderDefinition } from './definitions/contract.js'
 
 /** What carries the credential of an account; undefined: no account is connected. */
 export type AccountHeaders = { readonly [name: string]: string } | undefined
@@ -144,8 +144,20 @@ const rowOfDefined = ({ id, label, efforts = [], badges = [], ...more }: Defined
 const patternOf = (glob: string): RegExp =>
   new RegExp(`^${glob.replace(/[^\w*]/g, found => `\\${found}`).replaceAll('*', '.*')}$`)
 
+/** What a definition knows of a model. */
+export const knownOf = (known: readonly KnownModels[], id: string): KnownModels | undefined =>
+  known.find(({ match }) => patternOf(match).test(id))
+
+const factsOf = ({ window, output, efforts, thinking, pictures }: Partial<KnownModels> = {}): Partial<ModelRow> => ({
+  ...(window !== undefined && { contextWindow: window }),
+  ...(output !== undefined && { maxOutput: output }),
+  ...(efforts && { efforts: [...efforts] }),
+  ...(thinking && { thinking }),
+  ...(pictures !== undefined && { pictures }),
+})
+
 const catalogueOf = (
-  { models: { prefer = [], ignore = [], builtIn: named } }: ProviderDefinition,
+  { models: { prefer = [], ignore = [], builtIn: named, known: facts = [] } }: ProviderDefinition,
   rows: readonly ModelRow[],
   source: ProviderCatalogue['source'],
   at?: number,
@@ -154,12 +166,17 @@ const catalogueOf = (
   const known = new Map(named.map(model => [model.id as string, rowOfDefined(model)]))
   const kept = rows.filter(({ id }) => !left.some(pattern => pattern.test(id)))
   const preferred = prefer.flatMap(id => kept.find(row => row.id === id) ?? [])
-  const models = [...preferred, ...kept.filter(({ id }) => !prefer.includes(id))].map(row => ({
-    // What the definition says of a model counts where the provider's list says nothing.
-    ...known.get(row.id),
-    ...structuredClone(row),
-    ...(row.efforts.length === 0 && { efforts: known.get(row.id)?.efforts ?? [] }),
-    ...(row.badges.length === 0 && { badges: known.get(row.id)?.badges ?? [] }),
-  }))
+  const models = [...preferred, ...kept.filter(({ id }) => !prefer.includes(id))].map(row => {
+    const said = known.get(row.id)
+    const fact = factsOf(knownOf(facts, row.id))
+    return {
+      // What the definition says of a model counts where the provider's list says nothing.
+      ...fact,
+      ...said,
+      ...structuredClone(row),
+      efforts: [row.efforts, said?.efforts ?? [], fact.efforts ?? []].find(each => each.length > 0) ?? [],
+      ...(row.badges.length === 0 && { badges: said?.badges ?? [] }),
+    }
+  })
   return { models, default: models[0]?.id ?? '', source, ...(at !== undefined && { at }) }
 }

@@ -1,6 +1,6 @@
 import { type Caller, type Contract, type Host, Refusal, refuse } from '../../sdk/index.js'
 import { programNamed } from '../../sdk/node/programs/installed-at.js'
-import { ProviderCatalogues, type AccountHeaders } from './catalogues.js'
+import { knownOf, ProviderCatalogues, type AccountHeaders } from './catalogues.js'
 import { pageOf } from './choices.js'
 import type { BuiltInProvider } from '../agent/contract.js'
 import type { TokenPrice } from '../endpoints/contract.js'
@@ -193,8 +193,8 @@ const lackOf = async ({ serving, harness }: ProviderDefinition): Promise<string 
   return found === undefined ? `the program ${harness.program} is not installed: ${harness.install}` : undefined
 }
 
-const priceOf = ({ models: { prices = {} } }: ProviderDefinition, model: string) =>
-  Object.hasOwn(prices, model) ? structuredClone(prices[model]) : undefined
+const priceOf = ({ models: { prices = {}, known = [] } }: ProviderDefinition, model: string) =>
+  structuredClone(Object.hasOwn(prices, model) ? prices[model] : knownOf(known, model)?.price)
 
 const plainRow = (id: string) => ({ id, label: id, efforts: [], badges: [] })
 

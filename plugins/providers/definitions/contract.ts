@@ -1,5 +1,5 @@
 import typia, { type tags } from 'typia'
-import type { TokenPrice } from '../../endpoints/contract.js'
+import type { ThinkingForm, TokenPrice } from '../../endpoints/contract.js'
 
 /** The id of a provider that is defined by a file or built in. */
 export type DefinedProvider = string & tags.Pattern<'^[a-z][a-z0-9-]{0,39}$'>
@@ -49,6 +49,21 @@ export interface DefinedModel {
   contextWindow?: number & tags.Type<'uint32'>
   helperOnly?: 'no-tool-calls' | 'instant-tier'
 }
+/** What is known of some models of a provider, where its own list says nothing. */
+export interface KnownModels {
+  /** Ids, in which a `*` stands for any part. */
+  match: string & tags.MinLength<1> & tags.MaxLength<200>
+  /** Tokens. */
+  window?: number & tags.Type<'uint32'>
+  /** Tokens of one answer, the thoughts in it included. */
+  output?: number & tags.Type<'uint32'>
+  /** Levels of effort, the lowest first; none: they take none. */
+  efforts?: string[]
+  thinking?: ThinkingForm
+  /** Whether they see pictures. */
+  pictures?: boolean
+  price?: TokenPrice
+}
 /** The models of a provider. */
 export interface DefinedModels {
   /** Where its list is, below its address; `/models` when left out. */
@@ -62,6 +77,8 @@ export interface DefinedModels {
   /** Ids that are left out; a `*` stands for any part. */
   ignore?: string[]
   prices?: { [model: string]: TokenPrice }
+  /** Of several that match an id the first one counts. */
+  known?: KnownModels[]
 }
 /** One window of a limit. */
 export interface DefinedWindow {

@@ -22,10 +22,10 @@ import type { ModelCall, ModelPrompt } from './model.js'
 import type { ModelShield, ShieldedProvider } from './model-shield.js'
 import { HeardLimits } from './heard-limits.js'
 import { askedToCompact } from './opening.js'
-import type { RequestPace, RequestPaces } from './pace.js'
+import { takenTokens, type RequestPace, type RequestPaces } from './pace.js'
 import { modelFetch, type AnswerLimits } from './model-fetch.js'
 import { failTurn, NativeOver } from './over.js'
-import { promptOf } from './prompt.js'
+import { NO_PICTURES, promptOf, showsPictures } from './prompt.js'
 import {
   nativeSessionOf,
   NO_TOKENS,
@@ -157,6 +157,10 @@ export class NativeTurn {
     const brought = shortText(project, (wire.window ?? UNKNOWN_WINDOW) * CHARACTERS_A_TOKEN * PROJECT)
     this.#instructions = [instructions, brought, facts].filter(Boolean).join('\n\n')
     this.#wire = this.#shield ? { ...wire, model: this.#shield.over(wire.model) } : wire
+    if (wire.pictures === false && showsPictures(this.#session.entries) && !this.#session.blind) {
+      this.#session.blind = true
+      yield NO_PICTURES
+    }
     const { window = UNKNOWN_WINDOW, options } = wire
     this.#most = Math.min(window * COMPACT_AT, window - (options.maxOutputTokens ?? 0))
     this.#overhead = (this.#instructions.length + JSON.stringify(this.#tools).length) / CHARACTERS_A_TOKEN
@@ -298,7 +302,7 @@ export class NativeTurn {
   async *#answer(): AsyncGenerator<Frame, ModelAnswer> {
     for (let shorter = 0; ;) {
       await this.#admit()
-      yield* this.#paced(this.#expected)
+      yield* this.#paced(takenTokens(this.#session.entries))
       const prompt = await this.#prompt(this.#session.entries)
       try {
         return yield* this.#ask(prompt, this.#spoken, parts => this.#cut(parts))
@@ -315,18 +319,11 @@ export class NativeTurn {
 
   /** Leaves pictures out from now on if a server refused them; returns whether it did. */
   *#goesBlind({ message, details }: ServerFault, sent: readonly SessionEntry[]): Generator<Frame, boolean> {
-    const shown = sent.some(entry => entry.kind !== 'answer' && entry.pictures)
     const refused = (details.status ?? 0) >= 400 && /image|picture|vision|multimodal/i.test(message)
-    if (!shown || !refused || this.#session.blind) return false
+    if (!showsPictures(sent) || !refused || this.#session.blind) return false
     this.#session.blind = true
-    yield { kind: 'notice', level: 'warning', text: 'the model accepts no pictures: they are left out' }
+    yield NO_PICTURES
     return true
-  }
-
-  /** The tokens that a request takes of a limit, by the last one: what a cache has counts little or nothing. */
-  get #expected(): number {
-    const last = this.#session.entries.findLast(entry => entry.kind === 'answer')
-    return last ? Math.max(1, last.usage.input + last.usage.cacheWrite) : 1
   }
 
   /** Waits while the server would refuse a request by the limits that it tells, for a minute at most. */
@@ -355,7 +352,7 @@ export class NativeTurn {
     return promptOf(entries, {
       instructions: this.#instructions,
       by: this.#by,
-      pictures: !this.#session.blind,
+      pictures: !this.#session.blind && this.#wire?.pictures !== false,
       picturesInResults: this.#target.protocol === 'anthropic',
       marksCache: this.#wire!.marksCache,
       album: this.#album,

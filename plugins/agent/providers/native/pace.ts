@@ -1,4 +1,5 @@
 import { limitsIn, type AnswerHeaders } from './heard-limits.js'
+import type { SessionEntry } from './session.js'
 
 interface PacedLimit {
   readonly kind: string
@@ -51,6 +52,12 @@ export class RequestPace {
 const needed = (kind: string, tokens: number, most: number): number => {
   const takes = kind === 'requests' || kind === 'output-tokens' ? 1 : tokens
   return takes > most ? 0 : takes
+}
+
+/** The tokens that a request takes of a limit, by the last answer: what a cache has counts little or nothing. */
+export const takenTokens = (entries: readonly SessionEntry[]): number => {
+  const last = entries.findLast(entry => entry.kind === 'answer')
+  return last ? Math.max(1, last.usage.input + last.usage.cacheWrite) : 1
 }
 
 /** The paces of servers and accounts. */

@@ -1,3 +1,4 @@
+import type { NoticeFrame } from '../../turn/frames/frames.js'
 import type { SentPicture } from '../adapter.js'
 import { attachedBytes } from '../attached-bytes.js'
 import { NOT_RUN } from './instructions.js'
@@ -27,6 +28,17 @@ export interface PromptOptions {
 const UNSEEN = '\n[this model takes no pictures, so you do not see it]'
 export const MOST_PICTURE = 5 * 1024 * 1024
 const CACHED: ProviderOptions = { anthropic: { cacheControl: { type: 'ephemeral' } } }
+
+/** Told where pictures are not sent. */
+export const NO_PICTURES: NoticeFrame = {
+  kind: 'notice',
+  level: 'warning',
+  text: 'the model accepts no pictures: they are left out',
+}
+
+/** Whether entries have pictures. */
+export const showsPictures = (entries: readonly SessionEntry[]): boolean =>
+  entries.some(entry => entry.kind !== 'answer' && entry.pictures)
 
 /** The messages of a request: the same entries always make the same ones, so that a server's cache of them holds. */
 export const promptOf = async (entries: readonly SessionEntry[], options: PromptOptions): Promise<ModelPrompt> => {
@@ -128,10 +140,14 @@ const answered = async (
 /** A tool name that every server accepts, whatever the model called. */
 const wireName = ({ name }: Pick<CallPart, 'name'>): string => name.replaceAll(/[^\w-]/g, '_').slice(0, 64) || 'unknown'
 
-/** Marks the cache breakpoints: after the instructions, after the last message but one, and at the end. */
+/**
+ * Marks the four cache breakpoints that Anthropic has: after the instructions, after the last words of people, at the
+ * end of the request before this one, and at the end. It finds what it keeps at most twenty blocks before one.
+ */
 const mark = (messages: Message[]): void => {
   const turns = messages.flatMap(({ role }, at) => (role === 'user' ? [at] : []))
-  const places = new Set([0, turns.at(-1), messages.length - 1])
+  const answered = messages.findLastIndex(({ role }) => role === 'assistant')
+  const places = new Set([0, turns.at(-1), answered > 1 ? answered - 1 : undefined, messages.length - 1])
   for (const at of places) {
     const message = at === undefined ? undefined : messages[at]
     if (message && at !== undefined) messages[at] = { ...message, providerOptions: CACHED }

@@ -1,4 +1,4 @@
-import type { EndpointTarget } from '../../../endpoints/contract.js'
+import type { EndpointTarget, ModelRow, ThinkingForm } from '../../../endpoints/contract.js'
 import { chatFetch } from './chat-events.js'
 import type { ModelCall, ProviderOptions, ServerModel } from './model.js'
 import { ANSWER_LIMITS, modelFetch, NO_KEY, type AnswerLimits } from './model-fetch.js'
@@ -18,6 +18,8 @@ export interface ModelWire {
   readonly options: Pick<ModelCall, 'maxOutputTokens' | 'providerOptions'>
   /** The context window in tokens; undefined: unknown. */
   readonly window?: number
+  /** Whether it sees pictures; undefined: unknown. */
+  readonly pictures?: boolean
   /** Requests need cache breakpoints. */
   readonly marksCache: boolean
 }
@@ -25,6 +27,8 @@ export interface ModelWire {
 const MOST_OUTPUT = 32_000
 /** The largest context window requested from a local server, because its memory grows with it. */
 const MOST_LOCAL_WINDOW = 32_768
+/** All levels of effort, the lowest first. */
+const LEVELS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max']
 const EFFORTS = ['low', 'medium', 'high', 'xhigh', 'max'] as const
 const BUDGETS: { readonly [effort: string]: number } = { low: 4_000, medium: 10_000 }
 const DEFAULT_BUDGET = 16_000
@@ -37,8 +41,9 @@ export const modelWire = async (
   limits: AnswerLimits = ANSWER_LIMITS,
   send: typeof fetch = modelFetch(target.headers, limits),
 ): Promise<ModelWire> => {
-  const window = target.models.find(row => row.id === id)?.contextWindow
-  const known = window ? { window } : {}
+  const row = target.models.find(one => one.id === id)
+  const { contextWindow: window, pictures } = row ?? {}
+  const known = { ...(window && { window }), ...(pictures !== undefined && { pictures }) }
   switch (target.protocol) {
     case 'openai': {
       const { OpenAICompatibleChatLanguageModel } = await import('@ai-sdk/openai-compatible')
@@ -49,7 +54,8 @@ export const modelWire = async (
         fetch: chatFetch(send),
         metadataExtractor: { extractMetadata: async () => undefined, createStreamExtractor: servedTier },
       })
-      const { effort, fast } = settings
+      const { fast } = settings
+      const effort = effortFor(settings.effort, row)
       const openaiCompatible = {
         ...(effort !== undefined && { reasoningEffort: effort }),
         ...(fast && { service_tier: 'priority' }),
@@ -60,8 +66,9 @@ export const modelWire = async (
     case 'anthropic': {
       const { createAnthropic } = await import('@ai-sdk/anthropic')
       const model = createAnthropic({ baseURL: apiOf(target), apiKey: NO_KEY, fetch: send })(id)
-      const maxOutputTokens = Math.min(MOST_OUTPUT, Math.floor((window ?? Infinity) / 4))
-      const options = { maxOutputTokens, providerOptions: { anthropic: messagesOptions(settings) } }
+      const quarter = Math.floor((window ?? Infinity) / 4)
+      const maxOutputTokens = Math.min(MOST_OUTPUT, quarter, row?.maxOutput ?? Infinity)
+      const options = { maxOutputTokens, providerOptions: { anthropic: messagesOptions(settings, row) } }
       return { model, options, marksCache: true, ...known }
     }
     case 'ollama': {
@@ -87,16 +94,38 @@ const servedTier = () => {
   }
 }
 
-const messagesOptions = ({ effort, thinking, fast }: AnswerSettings): ProviderOptions[string] => {
-  const level = EFFORTS.find(known => known === effort)
+/** A level of effort as a model knows it: the wanted one, else the next lower one that it has; without any, none. */
+const effortFor = (wanted: string | undefined, row: ModelRow | undefined): string | undefined => {
+  // Of an unknown model nothing is left out: its server says what it does not take.
+  if (wanted === undefined || row?.thinking === undefined || row.efforts.includes(wanted)) return wanted
+  const most = LEVELS.indexOf(wanted)
+  const levels = row.efforts.toSorted((one, other) => LEVELS.indexOf(one) - LEVELS.indexOf(other))
+  return most < 0 ? undefined : (levels.findLast(level => LEVELS.indexOf(level) <= most) ?? levels[0])
+}
+
+const messagesOptions = ({ effort, thinking, fast }: AnswerSettings, row?: ModelRow): ProviderOptions[string] => {
+  const level = EFFORTS.find(known => known === effortFor(effort, row))
   return {
     ...(level && { effort: level }),
-    ...(thinking === true && {
-      thinking: { type: 'enabled', budgetTokens: BUDGETS[effort ?? ''] ?? DEFAULT_BUDGET },
-    }),
-    ...(thinking === false && { thinking: { type: 'disabled' } }),
+    ...thinkingOf(thinking, effort, row?.thinking ?? 'budget'),
     ...(fast && { speed: 'fast' }),
   }
+}
+
+/** How a model is asked to think, in the form that it takes. */
+const thinkingOf = (
+  wanted: boolean | undefined,
+  effort: string | undefined,
+  form: ThinkingForm,
+): ProviderOptions[string] => {
+  const adaptive = form === 'adaptive' || form === 'always'
+  if (form === 'none') return {}
+  if (wanted === false) return form === 'always' ? {} : { thinking: { type: 'disabled' } }
+  // Such a model spends an effort on thoughts.
+  if (adaptive && (wanted === true || effort !== undefined))
+    return { thinking: { type: 'adaptive', display: 'summarized' } }
+  if (wanted !== true) return {}
+  return { thinking: { type: 'enabled', budgetTokens: BUDGETS[effort ?? ''] ?? DEFAULT_BUDGET } }
 }
 
 /** The base address of a server's calls. */
