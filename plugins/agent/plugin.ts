@@ -49,6 +49,7 @@ import { providerCalls } from './providers/calls.js'
 import { Providers } from './providers/providers.js'
 import type { SubagentStep } from './providers/adapter.js'
 import { scriptAgent, scriptWith } from './providers/script/adapter.js'
+import { KeptPrograms } from './processes/kept-programs.js'
 import { queueCalls } from './queue/calls.js'
 import { MessageDelivery } from './queue/delivery.js'
 import { messageChecks } from './queue/message-checks.js'
@@ -161,9 +162,10 @@ export const activate = async (host: Host): Promise<void> => {
   })
   const shared = new SharedPrograms({ data, limiter, network: id => networks.of(id) })
   const outputs = new CommandOutputs(data, store, log)
+  const kept = new KeptPrograms({ store, log, masker: () => stored.masker })
   const environment = new LocalTurnEnvironment({
     ...{ workspace, data, host, log, locks, limiter, limits, settings, stored, bound, listeners },
-    ...{ conversations, copies, anchors, commands, outputs, remembered, networks, shared, underWay },
+    ...{ conversations, copies, anchors, commands, outputs, remembered, networks, shared, underWay, kept },
     leaveShared: id => peers.leaveShared(id),
     lineHashes: async () => (await settings())?.hashlineEdits ?? false,
     instructions: async () => customPrompt(await settings()),
@@ -252,8 +254,13 @@ export const activate = async (host: Host): Promise<void> => {
     affordable: asked => assertAffordable(host, asked),
   })
 
-  const rewinding = { host, engine, conversations, queue, transcripts, anchors, copies, decisions, locks, journal, log }
+  const endPrograms = (id: string) => kept.end(id)
+  const rewinding = {
+    ...{ endPrograms, host, engine, conversations, queue, transcripts },
+    ...{ anchors, copies, decisions, locks, journal, log },
+  }
   const clear = async ({ id, repos, branch }: Conversation, purged: boolean) => {
+    await kept.forget(id)
     await peers.dropConversation(id)
     if (await host.serves('mcp.release')) await host.call('mcp.release', { conversationId: id })
     await networks.forget(id)
@@ -293,16 +300,8 @@ export const activate = async (host: Host): Promise<void> => {
     clear: async id => void (await Promise.all([commands.forget(id), tokens.purge(id)])),
   })
   const board = new Board({
-    engine,
-    conversations,
-    queue,
-    transcripts,
-    copies,
-    search,
-    decisions,
-    locks,
-    changed,
-    eraser,
+    ...{ engine, conversations, queue, transcripts, copies, endPrograms },
+    ...{ search, decisions, locks, changed, eraser },
     affordable: waiting.assert,
     archived: ({ id, branch, lastRun }) => {
       peers.dropConversation(id).catch(error => log.warn('ending a waiting program failed', { error: String(error) }))
@@ -312,7 +311,7 @@ export const activate = async (host: Host): Promise<void> => {
 
   const left = await endLeftWalls(place.data)
   if (left) log.warn('ended programs that the last daemon left running behind its walls', { processes: left })
-  await Promise.all([conversations.load(), providers.load(), remembered.load(), archive.load()])
+  await Promise.all([conversations.load(), providers.load(), remembered.load(), archive.load(), kept.processes.load()])
   if (!conversations.hasRecords) await transcripts.attachments.begin()
   for (const conversation of await queue.load())
     if (!conversations.known(conversation.id)) conversations.open(conversation)
@@ -352,6 +351,7 @@ export const activate = async (host: Host): Promise<void> => {
   host.on('settings.changed', ({ keys }) => void (keys.some(key => key.startsWith('network')) && networks.update()))
   host.stopping(async () => {
     await engine.close()
+    await kept.close()
     await peers.close()
     toolServers.close()
     await Promise.all([commands.close(), outputs.ledger.close()])

@@ -20,6 +20,8 @@ export interface BoardDeps {
   readonly queue: Queue
   readonly transcripts: Transcripts
   readonly copies: Pick<Copies, 'retire'>
+  /** Ends the commands that run in the background of a conversation. */
+  readonly endPrograms: (conversationId: string) => Promise<void>
   readonly search: Pick<Search, 'forget'>
   readonly decisions: KeyedMutex
   readonly locks: KeyedMutex
@@ -121,6 +123,7 @@ export class Board {
       const conversation = conversations.get(id)
       const { archivedAt, branch, repos } = conversation
       if (archivedAt !== undefined) return
+      await this.#deps.endPrograms(id)
       if (branch) await copies.retire(id, repos)
       failpoint('agent.archive.retired')
       await queue.resume(id)

@@ -2,6 +2,8 @@ import type { TurnPersona } from '../../personas/contract.js'
 import type { Conversation } from '../contract.js'
 import type { TurnSkill } from '../../skills/contract.js'
 import { skillsNote } from '../personas/worn.js'
+import type { ProcessAccess } from '../processes/conversation-processes.js'
+import { processNotes } from '../turn/environment/processes.js'
 import type { Around } from '../tools/tree.js'
 import { needNotes } from '../turn/environment/needs.js'
 import type { TurnEnvironmentDeps } from '../turn/environment/environment-deps.js'
@@ -21,15 +23,17 @@ export interface TurnNoteParts {
   readonly more: { readonly before: readonly TurnNote[]; readonly after: readonly TurnNote[] }
   readonly folders: ToldTurn['folders']
   readonly allowedTools: ToldTurn['allowedTools']
+  /** What it reaches. */
+  readonly access: ProcessAccess
   /** It knows the notes of earlier turns. */
   readonly session: Conversation['session']
 }
 
 /** The notes before the message of a turn; a turn that goes on after a restart has those that it began with. */
 export const turnNotes = async (
-  { host, limits }: Pick<TurnEnvironmentDeps, 'host' | 'limits'>,
+  { host, limits, kept }: Pick<TurnEnvironmentDeps, 'host' | 'limits' | 'kept'>,
   turn: Turn,
-  { skills, persona, around, facts, more, folders, allowedTools, session }: TurnNoteParts,
+  { skills, persona, around, facts, more, folders, allowedTools, session, access }: TurnNoteParts,
 ): Promise<TurnNote[]> => {
   const { attended, input } = turn.message
   const { editorContext } = input
@@ -42,6 +46,7 @@ export const turnNotes = async (
     turn.record.notes ?? [
       ...skillsNote(skills, persona),
       ...more.before,
+      ...processNotes(kept.processes, turn.conversationId, access),
       ...(await needNotes(host, turn.conversationId, turn.run)),
       ...notesOf({
         ...facts,

@@ -8,7 +8,9 @@ import type {
 } from '../../capabilities/contract.js'
 import type { ExtensionToolEvent, ToolOffers, ToolServes } from '../../extensions/contract.js'
 import type { TurnPersona } from '../../personas/contract.js'
-import type { CardDraft, OfferedTool, ToolResult } from '../providers/adapter.js'
+import { unseenBecause } from '../outputs/pictures.js'
+import type { KeepPicture } from '../tools/tool.js'
+import type { CardDraft, OfferedTool, SentPicture, ToolResult } from '../providers/adapter.js'
 import type { CardReply } from '../cards/card.js'
 import { cut, MOST_RESULT } from '../tools/content.js'
 import type { Frame } from '../turn/frames/frames.js'
@@ -29,6 +31,8 @@ export interface ConnectedCall {
   readonly progress: (text: string) => void
   /** Shows how a service runs that a person allowed. */
   readonly show: (frame: Frame) => void
+  /** Keeps pictures for models that see. */
+  readonly picture?: KeepPicture | undefined
 }
 
 /** The tools of connected servers in one turn: read once, so that the list stays the same during the turn. */
@@ -81,13 +85,13 @@ export class ServerTools {
   async call(
     { server, name }: ConnectedTool,
     input: object,
-    { signal, ask, progress, show }: ConnectedCall,
+    { signal, ask, progress, show, picture }: ConnectedCall,
   ): Promise<ToolResult> {
     const asked = { ...this.#turn, server, name, input: { ...input } }
     const cards = new Map<string, string>()
     let shownAt = -Infinity
     for await (const event of await this.#events(asked, signal)) {
-      if (event.kind === 'result') return resultOf(event)
+      if (event.kind === 'result') return resultOf(event, `${server} ${name}`, picture)
       if (event.kind === 'elicit') await this.#answer(event, ask)
       else if (event.kind === 'offer') await this.#offer(event, ask, cards)
       else if (event.kind === 'served') show(serviceFrame(event, cards.get(event.id)!))
@@ -96,7 +100,7 @@ export class ServerTools {
         progress(cut(event.message))
       }
     }
-    return resultOf({ kind: 'result', ok: false, text: `${server} ended the call without a result` })
+    return resultOf({ kind: 'result', ok: false, text: `${server} ended the call without a result` }, server)
   }
 
   #events(asked: ToolAsked, signal: AbortSignal): Promise<AsyncIterable<ToolElicits | ExtensionToolEvent>> {
@@ -152,8 +156,22 @@ const serviceFrame = ({ event }: ToolServes, requestId: string): Frame => {
   return { kind: 'service_receipt', requestId, outcome, credits, ...(remaining !== undefined && { remaining }) }
 }
 
-const resultOf = ({ ok, text, structured, pictures = [] }: ToolAnswered): ToolResult => {
-  const seen = pictures.length > 0 ? `\n[${pictures.length} pictures are not shown]` : ''
-  const whole = `${text || (structured ? JSON.stringify(structured) : '')}${seen}`
-  return { ok, text: cut(whole, MOST_RESULT), content: [{ type: 'text', text: cut(whole) }] }
+const resultOf = async (
+  { ok, text, structured, pictures = [] }: ToolAnswered,
+  name: string,
+  picture?: KeepPicture,
+): Promise<ToolResult> => {
+  const [lines, shown]: [string[], SentPicture[]] = [[], []]
+  for (const [at, { data }] of pictures.entries()) {
+    const bytes = Buffer.from(data, 'base64')
+    const why = picture ? unseenBecause(bytes) : 'nobody sees it here'
+    if (why !== undefined) lines.push(`[picture ${at + 1} is not shown: ${why}]`)
+    else if (picture) {
+      shown.push(await picture(`${at + 1} of ${name}`, bytes))
+      lines.push(`[picture ${at + 1} is shown]`)
+    }
+  }
+  const whole = [text || (structured ? JSON.stringify(structured) : ''), ...lines].filter(Boolean).join('\n')
+  const result = { ok, text: cut(whole, MOST_RESULT), content: [{ type: 'text' as const, text: cut(whole) }] }
+  return { ...result, ...(shown.length > 0 && { pictures: shown }) }
 }

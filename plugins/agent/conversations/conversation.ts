@@ -89,6 +89,8 @@ export interface ConversationTraits extends ModelChoice {
   harness: Harness
   actsAs?: string
   startIn?: string
+  /** That of its next turn, unless the message names one. */
+  permissionMode?: PermissionMode
   /**
    * The folders that its turns are limited to: the reach of the person who opened it, if limited to areas; absent: all.
    */
@@ -123,7 +125,6 @@ export interface Conversation extends ConversationTraits {
   createdAt: Millis
   /** The control token that opened it; an `editor` token reaches only its own conversations. */
   openedByToken?: string
-  permissionMode?: PermissionMode
   /**
    * All input came from people who may land, or was landed by one since; absent: its work does not land automatically.
    */

@@ -23,6 +23,8 @@ export interface RewindDeps {
   readonly transcripts: Transcripts
   readonly anchors: Anchors
   readonly copies: Copies
+  /** Ends the commands that run in the background, which would write into what is restored. */
+  readonly endPrograms: (conversationId: string) => Promise<void>
   readonly host: Pick<Host, 'call' | 'serves'>
   readonly decisions: KeyedMutex
   readonly locks: KeyedMutex
@@ -68,6 +70,7 @@ export const rewind = async (
       await assertNewest(deps, conversationId, expect)
       // The restored state was not approved by a person who may land.
       if (held !== undefined) await conversations.update(conversationId, { landsAlone: undefined })
+      await deps.endPrograms(conversationId)
       return await goBack(deps, conversations.get(conversationId), index)
     } finally {
       release()

@@ -1,6 +1,8 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ignored } from '../../../sdk/index.js'
+import type { SentPicture } from '../providers/adapter.js'
+import { keptPicture } from './pictures.js'
 import { conversationHome } from '../../../sdk/node/wall/home.js'
 
 const NAME = /^(\d{1,9})\.txt$/
@@ -38,6 +40,11 @@ export class WholeOutputs {
     await writeFile(path, text, { flag: 'wx', mode: 0o600 })
     await rm(join(folder, `${number - MOST_FILES}.txt`), { force: true }).catch(ignored('an old output stays'))
     return path
+  }
+
+  /** Keeps a picture as a model is shown it. */
+  async picture(conversationId: string, name: string, bytes: Buffer): Promise<SentPicture> {
+    return keptPicture(await this.folder(conversationId), name, bytes)
   }
 
   /** Forgets a conversation whose folder is deleted. */

@@ -1,6 +1,7 @@
 import type { Handlers, Host } from '../../../sdk/index.js'
-import type { CompletionCalls, ProviderCalls } from './contract.js'
+import type { CompletionCalls, EmbeddingCalls, ProviderCalls } from './contract.js'
 import { completionCalls } from './native/completion.js'
+import { embeddingCalls } from './native/embeddings.js'
 import { usableModel } from '../personas/models.js'
 import { INSTRUCTIONS } from './native/instructions.js'
 import { assertAccount } from '../turn/named-account.js'
@@ -14,8 +15,9 @@ import { runtimesOf } from './runtimes.js'
 export const providerCalls = (
   providers: Providers,
   host: Pick<Host, 'call' | 'serves' | 'emit' | 'log' | 'place'>,
-): Handlers<ProviderCalls & CompletionCalls> => ({
+): Handlers<ProviderCalls & CompletionCalls & EmbeddingCalls> => ({
   ...completionCalls(host),
+  ...embeddingCalls(host),
   'GET /agent/commands': async ({ agent: id }) => {
     await providers.refresh(id)
     return { commands: providers.commands(id) }

@@ -1,5 +1,6 @@
 import type { McpHttpHandler, ServerContext } from '@modelcontextprotocol/server'
-import type { OfferedTool, ToolResult } from '../providers/adapter.js'
+import { attachedBytes } from '../providers/attached-bytes.js'
+import type { OfferedTool, SentPicture, ToolResult } from '../providers/adapter.js'
 import { ignored } from '../../../sdk/index.js'
 
 /** The tools for a program during its turn. */
@@ -8,6 +9,7 @@ export interface ServedTools {
   call(name: string, input: object): Promise<ToolResult>
 }
 
+const MOST_IMAGE = 5 * 1024 * 1024
 const NOBODY = 'no turn of this program is running'
 /** Clients cancel a call after half a minute or more without progress. */
 const NEWS_MS = 10_000
@@ -33,14 +35,21 @@ export const toolProtocol = async (tools: () => ServedTools | undefined): Promis
       if (!served) return failed(NOBODY)
       const stop = news(context)
       try {
-        const { ok, text } = await served.call(params.name, params.arguments ?? {})
-        return ok ? { content: [{ type: 'text', text }] } : failed(text)
+        const { ok, text, pictures = [] } = await served.call(params.name, params.arguments ?? {})
+        return ok ? { content: [{ type: 'text', text }, ...(await imagesOf(pictures))] } : failed(text)
       } finally {
         stop()
       }
     })
     return server
   })
+}
+
+const imagesOf = async (pictures: readonly SentPicture[]) => {
+  const read = pictures.map(async ({ absolute, mime }) => ({ mime, bytes: await attachedBytes(absolute, MOST_IMAGE) }))
+  return (await Promise.all(read)).flatMap(({ mime, bytes }) =>
+    bytes ? [{ type: 'image' as const, data: bytes.toString('base64'), mimeType: mime }] : [],
+  )
 }
 
 const failed = (text: string) => ({ content: [{ type: 'text' as const, text }], isError: true })

@@ -2,7 +2,10 @@ import type { McpServer } from '@agentclientprotocol/sdk'
 import { programFile } from '../../../sdk/node/programs/package.js'
 
 /** Programs have their own tools for files, commands and plans. */
-const THEIRS = new Set(['Read', 'List', 'Search', 'Write', 'Append', 'Edit', 'Delete', 'Move', 'Shell', 'Code', 'Plan'])
+const THEIRS = new Set([
+  ...['Read', 'List', 'Search', 'Write', 'Append', 'Edit', 'Delete', 'Move'],
+  ...['Shell', 'Process', 'Code', 'Plan'],
+])
 /** The names by which programs offer a tool of the server `sandbox` to their model. */
 const NAMED = /^(?:mcp__)?sandbox(?:__|[_./:-])(\w+)/
 

@@ -1,10 +1,12 @@
 import { posix } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { webAddress } from '../../../sdk/node/network/outbound.js'
-import type { BrowserReading } from '../../system/contract.js'
+import type { BrowserCapture, BrowserReading } from '../../system/contract.js'
+import { unseenBecause } from '../outputs/pictures.js'
+import type { ToolResult } from '../providers/adapter.js'
 import type { BrowserInput } from './contract.js'
 import { cut, MOST_RESULT, textContent } from './content.js'
-import { done, tool } from './tool.js'
+import { done, tool, type KeepPicture } from './tool.js'
 import { readFileAt } from './tree.js'
 
 type Action = BrowserInput['action']
@@ -25,6 +27,7 @@ const TAKES: { readonly [action in Action]: readonly (keyof BrowserInput)[] } = 
   forward: [],
   reload: [],
   activate: [],
+  picture: [],
   close: [],
 }
 const FIELDS = ['url', 'ref', 'text', 'key', 'values', 'paths'] as const
@@ -65,6 +68,7 @@ export const browse = tool('Browser', {
     if (url !== undefined && (await originsOf(url, id => all.origins(id))))
       refuse('invalid', 'url: expected none of the values of an account: fill it into a field of the page')
     const at = page === undefined ? {} : { pageId: page }
+    if (action === 'picture') return pictured(await browser.capture(page), tree.picture)
     if (action === 'open') return shown(await browser.open(await filled(url!)))
     if (action === 'goto' || isNavigation(action))
       return shown(await browser.act({ action, ...at, ...(url !== undefined && { url: await filled(url) }) }))
@@ -83,6 +87,15 @@ export const browse = tool('Browser', {
     )
   },
 })
+
+/** A page as a model sees it. */
+const pictured = async (capture: BrowserCapture, picture: KeepPicture | undefined): Promise<ToolResult> => {
+  const bytes = Buffer.from(capture.data, 'base64')
+  const words = `a picture of the page ${capture.pageId}, ${capture.width} × ${capture.height} pixels`
+  const why = picture ? unseenBecause(bytes) : 'nobody sees it here'
+  if (why !== undefined || !picture) return done(`${words}; you do not see it: ${why}`)
+  return { ...done(words), pictures: [await picture(`the page ${capture.pageId}`, bytes)] }
+}
 
 const CODE = /\{\{code:([a-zA-Z0-9][a-zA-Z0-9_-]{0,59})\}\}/g
 

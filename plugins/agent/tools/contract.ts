@@ -115,8 +115,24 @@ export interface ShellInput {
   cwd?: ToolPath
   /** How many milliseconds it may take; left out: 600000. */
   timeoutMs?: Timeout
-  /** Only `false` is accepted: a call waits for its command. */
+  /**
+   * Starts it and returns at once: for servers, watchers and long builds. It runs on after your turn, without a time
+   * limit unless `timeoutMs` is given; `Process` shows its output.
+   */
   background?: boolean
+}
+/** What to do with commands in the background. */
+export interface ProcessInput {
+  /** `list` names them, `output` is what one wrote, `input` writes to one, `kill` ends one with all it started. */
+  action: 'list' | 'output' | 'input' | 'kill'
+  /** The command, such as `sh-1`. */
+  id?: string & tags.Pattern<'^sh-[1-9][0-9]{0,8}$'>
+  /** `output`: the position to begin at, as an earlier output names it; left out: where you last stopped. */
+  since?: number & tags.Type<'uint64'>
+  /** `output`: how many milliseconds to wait for something new or for its end; left out: not at all. */
+  waitMs?: Timeout
+  /** `input`: the text, with the line end that a line needs; empty ends the input. */
+  text?: ToolText<65536>
 }
 /** A JavaScript program. */
 export interface CodeInput {
@@ -214,7 +230,7 @@ export interface BrowserInput {
    * `open` shows an address in a new page, `goto` in the page that is shown. `read` returns the page as text: its
    * elements by role and name, those that can be used with a `ref`. `click`, `hover`, `fill`, `select`, `upload` take
    * a `ref`, `press` a key, `wait` a text that is to appear. `activate` shows another page, `close` closes one. Each
-   * returns the page as it is then.
+   * returns the page as it is then, as text; `picture` is what it looks like.
    */
   action:
     | 'open'
@@ -231,6 +247,7 @@ export interface BrowserInput {
     | 'forward'
     | 'reload'
     | 'activate'
+    | 'picture'
     | 'close'
   /** A connection whose account is signed in: all is done in its browser then, which has pages of its own. */
   account?: ToolWords<60>
@@ -282,7 +299,7 @@ export interface WithdrawInput {
 
 /** The tools of the sandbox, as a model calls them: each returns a text. */
 export interface ToolCalls {
-  /** Read a file, or some lines of it. A picture is shown to the person; other binary files are only described. */
+  /** Read a file, or some lines of it. You see a PNG, JPEG, GIF or WebP picture; other binary files are described. */
   Read(input: ReadInput): string
   /** List a folder. Folders end with `/`, links with `@`. Neither links, `.git` nor `node_modules` are opened. */
   List(input: ListInput): string
@@ -300,6 +317,8 @@ export interface ToolCalls {
   Move(input: MoveInput): string
   /** Run a command in a shell and return its output, and its exit code if that is not 0. */
   Shell(input: ShellInput): string
+  /** Look at the commands that run in the background, write to one, or end it. They end with the conversation. */
+  Process(input: ProcessInput): string
   /** Run JavaScript in its own process and return its output. */
   Code(input: CodeInput): string
   /** Send a request to a web server and return the text of the response. */

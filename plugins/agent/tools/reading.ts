@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TEMPORARY } from '../../../sdk/node/files/files.js'
 import { MOST_READ } from '../outputs/limited-result.js'
+import { pictureOf, unseenBecause } from '../outputs/pictures.js'
 import { textContent } from './content.js'
 import { looksLikeText, readableText } from './file-form.js'
 import { withHashes } from './line-hashes.js'
@@ -13,13 +14,6 @@ const MOST_ROWS = 2000
 /** Room for the line that says where to go on. */
 const NOTE_BYTES = 200
 const UNOPENED = new Set(['.git', 'node_modules'])
-
-const PICTURES: readonly (readonly [kind: string, from: number, magic: string])[] = [
-  ['PNG', 0, '\x89PNG\r\n'],
-  ['JPEG', 0, '\xff\xd8\xff'],
-  ['GIF', 0, 'GIF8'],
-  ['WebP', 8, 'WEBP'],
-]
 
 /** Reads a file, or some lines of it; shows a picture, and describes other binary files. */
 export const readFile = tool('Read', {
@@ -32,8 +26,16 @@ export const readFile = tool('Read', {
   run: async ({ path, offset = 1, limit = Infinity }, tree) => {
     const { bytes } = await readFileAt(tree, path)
     tree.known?.note(path, bytes)
-    const picture = PICTURES.find(([, from, magic]) => bytes.toString('latin1', from, from + magic.length) === magic)
-    if (picture) return done(`${path} is a ${picture[0]} picture of ${bytes.length} bytes`, [{ type: 'image', path }])
+    const picture = pictureOf(bytes)
+    if (picture) {
+      const { name, size } = picture
+      const pixels = size ? `, ${size[0]} × ${size[1]} pixels` : ''
+      const words = `${path} is a ${name} picture of ${bytes.length} bytes${pixels}`
+      const why = unseenBecause(bytes)
+      const content = [{ type: 'image' as const, path }]
+      if (why !== undefined) return done(`${words}; you do not see it: ${why}`, content)
+      return { ...done(words, content), ...(tree.picture && { pictures: [await tree.picture(path, bytes)] }) }
+    }
     const text = readableText(bytes)
     if (text === undefined && looksLikeText(bytes))
       return done(

@@ -5,6 +5,7 @@ const noWallet = () => refuse('unavailable', 'this sandbox has no wallets')
 const served = async () => false
 const nobody = () => refuse('unavailable', 'nobody can be asked from here')
 const noBrowser = () => refuse('unavailable', 'this sandbox has no browsers')
+const noProcess = () => refuse('unavailable', 'commands cannot run in the background here')
 const noTerminal = () => refuse('unavailable', 'this sandbox has no terminals')
 
 /** Where no other group gives anything. */
@@ -20,7 +21,8 @@ export const NO_TOOL_PARTS: ToolParts = {
   files: { served, find: () => refuse('unavailable', 'this sandbox has no search: search with a command') },
   browser: {
     ...{ served, session: async () => undefined, code: noBrowser, origins: async () => undefined },
-    of: () => ({ open: noBrowser, act: noBrowser, use: noBrowser }),
+    of: () => ({ open: noBrowser, act: noBrowser, use: noBrowser, capture: noBrowser }),
   },
   terminal: { served, open: noTerminal, close: noTerminal },
+  processes: { served, start: noProcess, all: () => [], one: noProcess, told: () => {} },
 }

@@ -2,7 +2,7 @@ import { explain, Refusal, refuse, valueInWords } from '../../../sdk/index.js'
 import type { Env } from '../../../sdk/node/programs/run.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
-import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
+import type { CardDraft, SentPicture, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
 import type { ApprovalDraft, ApprovalFiles } from '../../approvals/contract.js'
 import type {
   CatalogCard,
@@ -13,9 +13,10 @@ import type {
   PaymentQuote,
 } from '../../capabilities/contract.js'
 import type { NeedQuestion } from '../../needs/contract.js'
-import type { BrowserAct, BrowserReading, BrowserSession, BrowserUse } from '../../system/contract.js'
+import type { BrowserAct, BrowserCapture, BrowserReading, BrowserSession, BrowserUse } from '../../system/contract.js'
 import type { TreeFound, TreeSearch } from '../../workspace/contract.js'
 import type { ShortenOutput } from '../outputs/shorten.js'
+import type { BackgroundProcess } from '../processes/background-process.js'
 import type { References } from '../secrets/references.js'
 import type { CardReply, Location, ToolCategory, ToolContent } from '../turn/frames/frames.js'
 import { toolInputs, type ToolCalls } from './contract.js'
@@ -113,6 +114,8 @@ export interface OneBrowser {
   /** Undefined: no page is open then. */
   act(act: Omit<BrowserAct, 'name'>): Promise<BrowserReading | undefined>
   use(use: Omit<BrowserUse, 'name'>): Promise<BrowserReading>
+  /** What the page looks like; left out: the one that is shown. */
+  capture(pageId?: string): Promise<BrowserCapture>
 }
 
 /** A terminal for people, with a shell where the commands of the turn run. */
@@ -170,6 +173,34 @@ export interface PayTools {
   read(host: string): Promise<void>
 }
 
+/** A command in the background, as its conversation lists it. */
+export interface ListedProcess {
+  readonly id: string
+  readonly command: string
+  readonly startedAt: number
+  /** `runs`, or how it ended. */
+  readonly state: string
+  /** Whether this turn may use it. */
+  readonly usable: boolean
+}
+
+/** The commands in the background of a conversation. */
+export interface ProcessTools {
+  /** Whether commands can run in the background here. */
+  served(): Promise<boolean>
+  /** Starts a command in a folder inside `root`. */
+  start(
+    command: string,
+    cwd: string,
+    options: { readonly shown: string; readonly env?: Env; readonly timeoutMs?: number },
+  ): Promise<BackgroundProcess>
+  all(): readonly ListedProcess[]
+  /** Refuses one that does not exist, that is gone, or that the turn may not use in this way. */
+  one(id: string, way: 'use' | 'end'): BackgroundProcess
+  /** The model knows which have ended. */
+  told(): void
+}
+
 /** Reads a skill of a turn, or one of its files; refuses a skill that the turn does not have. */
 export type ReadSkill = (name: string, file?: string) => Promise<ReadSkillText>
 
@@ -183,7 +214,11 @@ export interface ToolParts {
   readonly files: SearchTools
   readonly browser: BrowserTools
   readonly terminal: TerminalTools
+  readonly processes: ProcessTools
 }
+
+/** Keeps a picture as a model is shown it, under the name of where it comes from. */
+export type KeepPicture = (name: string, bytes: Buffer) => Promise<SentPicture>
 
 /** The watchers and subagents that a call can use. */
 export interface CallContext {
@@ -193,6 +228,10 @@ export interface CallContext {
   readonly subagents: SubagentTools
   /** How many bytes of a result the model reads; left out: as many as of any. */
   readonly most?: number
+  /** Called with a command's output as it comes. */
+  readonly onOutput?: (text: string) => void
+  /** Keeps a picture for a model that sees; left out: none is shown. */
+  readonly picture?: KeepPicture
 }
 
 /** The tree that a tool works in, and everything else it may use. */
@@ -210,8 +249,6 @@ export interface ToolContext extends CallContext, ToolParts, Rooted {
   readonly lineHashes?: boolean
   /** What its model knows of files; left out: nobody keeps that. */
   readonly known?: KnownFiles
-  /** Called with a command's output as it comes. */
-  readonly onOutput?: (text: string) => void
   /** Shortens a command's output before the model reads it; left out: it reads all of it. */
   readonly shorten?: ShortenOutput
 }
@@ -225,6 +262,8 @@ export interface Description {
   readonly code?: string
   readonly path?: string
   readonly url?: string
+  /** In place of that of the tool. */
+  readonly category?: ToolCategory
 }
 
 /** Names of the tools. */

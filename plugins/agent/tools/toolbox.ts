@@ -6,14 +6,16 @@ import type { References } from '../secrets/references.js'
 import type { PreparedTurn } from '../turn/environment/environment.js'
 import type { ToolCategory } from '../turn/frames/frames.js'
 import { aroundOf, type ProgramListeners, treeCommand, turnPrograms } from '../turn/environment/shell.js'
+import type { Diagnose } from '../turn/environment/diagnostics.js'
 import type { KnownFiles } from './known-files.js'
 import { asMeant, pathAsMeant } from '../tool-inputs/as-meant.js'
 import { hiddenBy, toolsFor } from '../personas/worn.js'
 import type { ToolSchema } from './schema.js'
 import type { CallContext, Description, Tool, ToolParts } from './tool.js'
 import { NO_TOOL_PARTS } from './tool-parts.js'
+import { textOf } from './content.js'
 import { tools } from './tools.js'
-import { stamp, type Rooted } from './tree.js'
+import { readFileAt, stamp, type Rooted } from './tree.js'
 
 /** The summary of a call before it runs. */
 export interface CallSummary extends Description {
@@ -32,6 +34,8 @@ export interface Toolbox {
   shared(program: TreeProgram): Promise<SharedProgram | undefined>
 }
 
+/** Tools that change the text of a file. */
+const REWRITES = new Set(['Write', 'Append', 'Edit'])
 const LOOKS = new Set<ToolCategory>(['read', 'search', 'think'])
 
 /** The schema of a tool; without line hashes an edit names no lines. */
@@ -56,7 +60,8 @@ export const toolbox = (
     documents,
     outputs,
     known,
-  }: PreparedTurn & { readonly known?: KnownFiles | undefined },
+    diagnose,
+  }: PreparedTurn & { readonly known?: KnownFiles | undefined; readonly diagnose?: Diagnose | undefined },
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   reach: () => Promise<NetworkReach>,
   listeners: ProgramListeners,
@@ -90,7 +95,8 @@ export const toolbox = (
     run: async (name, input, signal, callContext) => {
       const tool = tools[name]!
       try {
-        return await tool.run(tool.check(asMeant(name, input, roots)), {
+        const meant = tool.check(asMeant(name, input, roots))
+        const result = await tool.run(meant, {
           ...tree,
           signal,
           reach,
@@ -102,6 +108,10 @@ export const toolbox = (
           ...callContext,
           ...turnPrograms(wall, { root, cwd }, signal, listeners),
         })
+        const { path } = tool.describe(meant)
+        if (!diagnose || !result.ok || !REWRITES.has(name) || path === undefined) return result
+        const text = textOf((await readFileAt(tree, path)).bytes)
+        return { ...result, text: result.text + (text === undefined ? '' : await diagnose(path, text, signal)) }
       } catch (error) {
         if (!signal.aborted) throw error
         return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }
@@ -109,10 +119,11 @@ export const toolbox = (
     },
     stamp: path => stamp(tree, pathAsMeant(path, roots)),
     offered: async allowed => {
-      const [asks, proposes, connects, pays, finds, browses, opens] = await Promise.all(
-        [parts.needs, parts.approvals, parts.connecting, parts.paying, parts.files, parts.browser, parts.terminal].map(
-          each => each.served(),
-        ),
+      const [asks, proposes, connects, pays, finds, browses, opens, processes] = await Promise.all(
+        [
+          ...[parts.needs, parts.approvals, parts.connecting, parts.paying],
+          ...[parts.files, parts.browser, parts.terminal, parts.processes],
+        ].map(each => each.served()),
       )
       const there: { readonly [name: string]: boolean | undefined } = {
         Skill: skills.length > 0,
@@ -124,6 +135,7 @@ export const toolbox = (
         Search: finds,
         Browser: browses,
         Handover: browses || opens,
+        Process: processes,
       }
       const names = Object.entries(tools)
         .filter(([name]) => !allowed || allowed.includes(name))

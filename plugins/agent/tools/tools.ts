@@ -1,7 +1,7 @@
 import { ask, plan } from './asking.js'
 import { browse } from './browser.js'
 import { appendFile, deleteFile, editFile, moveFile, writeFile } from './changing.js'
-import { code } from './code.js'
+import { code } from './commands/code.js'
 import { offerToConnect } from './connect.js'
 import { fetchPage } from './fetch.js'
 import { delegate, join } from './delegate.js'
@@ -11,7 +11,8 @@ import { propose, raiseNeed, withdrawNeed } from './need.js'
 import { pay } from './pay.js'
 import { search } from './search.js'
 import { skill } from './skill.js'
-import { shell } from './shell.js'
+import { processTool } from './commands/process.js'
+import { shell } from './commands/shell.js'
 import { todo } from './todo.js'
 import type { Tool } from './tool.js'
 
@@ -26,6 +27,7 @@ export const tools: { readonly [name: string]: Tool } = {
   Delete: deleteFile,
   Move: moveFile,
   Shell: shell,
+  Process: processTool,
   Code: code,
   Fetch: fetchPage,
   Browser: browse,

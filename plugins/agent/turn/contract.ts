@@ -41,6 +41,11 @@ export interface ProgramAsked {
   needs?: string[]
   /** The connected program whose home folder it has; left out: that of the conversation. */
   home?: string
+  /**
+   * It is a container engine: it may make namespaces of its own, and writes in the tree only if the turn may. Below
+   * this folder it has one that it writes, apart for each trust, whose path becomes its last argument.
+   */
+  engine?: string
 }
 /** The command to start instead, in this folder with exactly this environment. */
 export interface ProgramBehindWall {

@@ -16,8 +16,9 @@ import type { RuledCall, SafetyGate } from './safety-gate.js'
 import type { ServerTools } from '../connected-tools/connected-tools.js'
 import type { ConnectedTool } from '../../capabilities/contract.js'
 import type { FolderInstructions } from '../instructions/project-instructions.js'
+import { LiveOutput } from '../outputs/live-output.js'
 import { LEAST_READ, limitedResult, MOST_READ } from '../outputs/limited-result.js'
-import { failed, type SubagentTools, type TurnWatcher } from '../tools/tool.js'
+import { failed, type KeepPicture, type SubagentTools, type TurnWatcher } from '../tools/tool.js'
 import type { CallSummary, Toolbox } from '../tools/toolbox.js'
 import type { Turn } from './turn.js'
 
@@ -39,6 +40,8 @@ export interface TurnIoDeps {
    * whole.
    */
   readonly keep?: ((text: string) => Promise<string | undefined>) | undefined
+  /** Keeps pictures for models that see; left out: none are shown. */
+  readonly picture?: KeepPicture | undefined
   /** What an agent is told of folders that it comes to; left out: nothing. */
   readonly instructed?: (() => FolderInstructions) | undefined
 }
@@ -73,7 +76,7 @@ const workerIo = (
   turn: Turn,
   prepared: PreparedTurn,
   adapterRun: AdapterRun,
-  { toolbox, remembered, expose, titled, connected, safety, keep, instructed }: TurnIoDeps,
+  { toolbox, remembered, expose, titled, connected, safety, keep, picture, instructed }: TurnIoDeps,
   helpers: Subagents,
   worker: ToolCaller,
 ): WorkingIo => {
@@ -225,12 +228,19 @@ const workerIo = (
     // Written first, so that after a crash the log names files that may be half-written.
     if (locations) await turn.log.settled()
     const most = Math.max(LEAST_READ, Math.min(asked, MOST_READ))
+    const live = new LiveOutput(turn.masker, progress)
     const came = foreign
       ? await calledOutside(
-          connected!.call(foreign, input, { signal, ask: card => raise(card), progress, show: push }),
+          connected!.call(foreign, input, { signal, ask: card => raise(card), progress, show: push, picture }),
           signal,
         )
-      : await toolbox.run(name, input, signal, { call: id, person, subagents: subagentsOf(id), most })
+      : await toolbox
+          .run(name, input, signal, {
+            ...{ call: id, person, subagents: subagentsOf(id), most },
+            onOutput: (text: string) => live.add(text),
+            ...(picture && { picture }),
+          })
+          .finally(() => live.end())
     // By what is stored now: a value may be new since the call began.
     const whole = turn.masker.maskJson(came)
     const limited = keep ? await limitedResult(whole, most, keep) : whole

@@ -7,7 +7,7 @@ export const WEBCHAT = 'webchat'
 /** The persona of turns that answer visitors, unless the automation names one. */
 const FRONT_DESK = 'front-desk'
 /** Tools that no turn for a stranger has. */
-const NEVER = new Set(['Shell', 'Code', 'Delegate', 'Write', 'Append', 'Edit', 'Delete', 'Move'])
+const NEVER = new Set(['Shell', 'Process', 'Code', 'Delegate', 'Write', 'Append', 'Edit', 'Delete', 'Move'])
 
 /** Whether visitors of web pages fire an automation. */
 export const isWebchat = ({ trigger }: Pick<Automation, 'trigger'>): boolean =>

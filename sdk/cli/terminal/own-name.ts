@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, realpathSync } from 'node:fs'
+import { closeSync, constants, existsSync, openSync, readSync, realpathSync } from 'node:fs'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { packageFolder } from '../../node/programs/package.js'
@@ -39,11 +39,17 @@ export const commandText = (program: string): string =>
 /** Whether a file is a command that `commandText` made, of any program of this project. */
 export const isMadeCommand = (path: string): boolean => textOf(path).startsWith(LINK)
 
+/** The beginning of a file. The command that was typed may be Node itself, of 100 MB. */
 const textOf = (path: string): string => {
+  let file: number | undefined
   try {
-    return readFileSync(path, 'utf8').slice(0, 8192)
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    const bytes = Buffer.alloc(8192)
+    return bytes.toString('utf8', 0, readSync(file, bytes))
   } catch {
     return ''
+  } finally {
+    if (file !== undefined) closeSync(file)
   }
 }
 

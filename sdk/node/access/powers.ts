@@ -44,6 +44,7 @@ const BY_NAME: { readonly [tool: string]: PowerNeeded } = {
   Delete: 'files.write',
   Move: 'files.write',
   Shell: 'shell',
+  Process: 'shell',
   Code: 'code',
   Fetch: 'web',
   Browser: 'web',

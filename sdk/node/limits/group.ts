@@ -45,6 +45,8 @@ export interface ProgramLimits {
   /** A program began: `over` is settled when it has ended. */
   begun(pid: number, over: Promise<unknown>): void
   ended(end: ProgramEnd): void
+  /** The sentence of the limit that its group went over, where this is known. */
+  readonly over?: string | undefined
 }
 
 /** What a control group needs from its owner. */

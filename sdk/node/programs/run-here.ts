@@ -4,6 +4,7 @@ import type { Socket } from 'node:net'
 import { constants } from 'node:os'
 import type { Env } from './list-env.js'
 import { codeOf } from '../files/paths.js'
+import { pace } from '../concurrency/pace.js'
 import { lowerPriority } from './priority.js'
 import { ignored } from '../../ignored.js'
 
@@ -21,6 +22,8 @@ export interface RunOptions {
   readonly priority?: 'own'
   /** The most bytes kept of each output: half from its start, half from its end. */
   readonly maxBytes?: number
+  /** How many bytes of each output it may write a second; left out: any number. */
+  readonly pace?: number
   /** Called with every piece of output, kept or not. */
   readonly onOutput?: (piece: Buffer, from: 'stdout' | 'stderr') => void
   /** Called with the pid, and a promise of its end. */
@@ -147,7 +150,7 @@ export const closeSilentOutputs = (child: ChildProcess, isHeld: () => boolean = 
 /** Runs a program from this process; throws the system's error if it does not start. */
 export const runHere = async (program: string, args: readonly string[], options: HereOptions): Promise<RunResult> => {
   const { cwd, env, input, signal, timeoutMs, walled = false, maxBytes = MAX_BYTES } = options
-  const { priority, onOutput, onStart } = options
+  const { priority, pace: most, onOutput, onStart } = options
   signal?.throwIfAborted()
   const child: ChildProcess = spawn(program, args, {
     cwd,
@@ -165,13 +168,14 @@ export const runHere = async (program: string, args: readonly string[], options:
     ['stderr', err],
   ] as const) {
     const stream = child[from]!
+    const paced = most === undefined ? undefined : pace(most)
     stream.on('data', (piece: Buffer) => {
       kept.add(piece)
-      const taken = onOutput?.(piece, from)
-      if (!taken) return
+      const [taken, rest] = [onOutput?.(piece, from), paced?.(piece.length)]
+      if (!taken && !rest) return
       held++
       stream.pause()
-      void taken.finally(() => {
+      void Promise.all([taken, rest]).finally(() => {
         held--
         stream.resume()
       })

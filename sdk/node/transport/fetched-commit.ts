@@ -304,6 +304,8 @@ const sourceAddress = (workspace: string, url: string): RemoteAddress => {
   if (/\s/.test(url)) return wrong('blanks')
   if (url.startsWith('/')) return wrong('an absolute path')
   if (/^file:/i.test(url)) return wrong('a file address')
+  // To git each is a host and a path, as in `host:path`; a page that shows the address may see more in it.
+  if (/^(?:about|blob|data|javascript|vbscript):/i.test(url)) return wrong('an address that only a browser understands')
   const address = remoteAddress(url, { workspace, from: workspace, field: 'url' })
   if (address.kind === 'local') return address
   if (address.password !== undefined) return wrong('an address with a password')

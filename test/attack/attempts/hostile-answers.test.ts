@@ -338,15 +338,21 @@ t.test('an answer whose JSON is spoiled anywhere is read, or refused in words', 
   for (const [what, reader] of Object.entries(READERS)) {
     const all = [...spoiled(reader.right(server.url))]
     const wrong: string[] = []
-    let slowest = 0
-    for (const text of someOf(all, 50)) {
-      server.json(text)
+    const slow: string[] = []
+    const timed = async (text: string) => {
       const start = performance.now()
       for (const fault of await wrongWith(reader, server.url, signal)) wrong.push(`${text.slice(0, 200)}: ${fault}`)
-      slowest = Math.max(slowest, performance.now() - start)
+      return performance.now() - start
+    }
+    for (const text of someOf(all, 50)) {
+      server.json(text)
+      // A busy machine is slow once, an answer that takes long each time.
+      if ((await timed(text)) < 3_000) continue
+      const again = await timed(text)
+      if (!tookLess(again, 3_000)) slow.push(`${Math.round(again)} ms: ${text.slice(0, 200)}`)
     }
     t.same(wrong.slice(0, 5), [], what)
-    t.ok(tookLess(slowest, 3_000), `${what}: ${Math.round(slowest)} ms`)
+    t.same(slow, [], what)
   }
 })
 

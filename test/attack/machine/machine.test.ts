@@ -162,6 +162,7 @@ t.test('nothing lands in a read-only workspace, not even partly, and settings ar
       : (chmodSync(workspace, 0o555), true)
   // It is busy while git writes there for the warm copy.
   while (!close()) await delay(20)
+  const before = readdirSync(workspace).sort()
   const frames = await runTurn(client, 'shared', 'write x.txt\n| x\nsay done')
   t.match(answersOf(frames), exactly({ ok: false, text: /./ }), 'the turn gets the write error')
   const asked = [
@@ -171,7 +172,7 @@ t.test('nothing lands in a read-only workspace, not even partly, and settings ar
   for (const { status, message } of await Promise.all(asked.map(outcome))) {
     t.ok(status! >= 400 && status! < 500 && message!.length > 10, `${status} ${message}`)
   }
-  t.same(readdirSync(workspace).sort(), ['.git', 'README.md'], 'nothing is written partly')
+  t.same(readdirSync(workspace).sort(), before, 'nothing is written partly')
   t.same(await client.call('GET /settings'), settings)
   t.equal((await fetch(`${url}/health`)).status, 200)
   if (readOnly) spawnSync('mount', ['-o', 'remount,bind,rw', workspace])
@@ -212,5 +213,6 @@ t.test('very slow readers delay no other client, and their answers are not buffe
   t.equal((await runTurn(client, 'others', 'say hello')).at(-1)?.kind, 'done')
   for (let at = 0; at < 20; at++) t.equal((await fetch(`${url}/health`)).status, 200)
   t.ok(inTime(began, 5000), 'others are served as usual')
-  t.ok(residentOf(pid) - before < 160 * MIB, `${Math.round((residentOf(pid) - before) / MIB)} MiB more for 48 of them`)
+  // All answers at once are 768 MiB; what the collector has not freed yet counts too.
+  t.ok(residentOf(pid) - before < 256 * MIB, `${Math.round((residentOf(pid) - before) / MIB)} MiB more for 48 of them`)
 })

@@ -89,8 +89,11 @@ export const WORKSPACE_POINTS: readonly string[] = [
 ]
 
 export const GIT_POINTS: readonly string[] = [
+  'inventory.monorepo.written',
+  'inventory.repository.made',
   'git.clone.staged',
   'git.discard.saved',
+  'git.file.written',
   'known-hosts.kept',
   'git.start.committed',
   'git.write.begun',
@@ -193,7 +196,8 @@ export const dies = async (
   // It was killed during its start.
   if (!daemon) return
   const died = once(daemon.process, 'exit')
-  const driven = drive(daemon).then(
+  // Its stream ends when it dies: nobody waits for it to come back.
+  const driven = drive({ ...daemon, client: daemon.once }).then(
     () => undefined,
     (error: unknown) => error,
   )

@@ -7,6 +7,7 @@ import {
   realpathSync,
   rmSync,
   symlinkSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -23,6 +24,16 @@ const outside = (t: Test): string => {
   t.teardown(() => rmSync(folder, { recursive: true }))
   return folder
 }
+
+t.test('of a command that was typed, such as Node itself, it reads the beginning alone', async t => {
+  const folder = outside(t)
+  const large = join(folder, 'node')
+  writeFileSync(large, '')
+  truncateSync(large, 300 * 1024 * 1024)
+  const before = process.resourceUsage().maxRSS
+  t.match(programName({ _: large }, folder, PROGRAM), PROGRAM)
+  t.ok(process.resourceUsage().maxRSS - before < 100 * 1024, 'in KiB')
+})
 
 t.test('the program names itself as it can be typed in the current folder', async t => {
   const folder = outside(t)

@@ -1,4 +1,4 @@
-import type { OfferedTool, TurnIo, TurnRequest } from '../adapter.js'
+import type { OfferedTool, ToolResult, TurnIo, TurnRequest } from '../adapter.js'
 import { Replay } from '../script/replay.js'
 import { asMeant } from '../../tool-inputs/as-meant.js'
 import { todo } from '../../tools/todo.js'
@@ -68,9 +68,14 @@ const readsFrom = (calls: readonly CallPart[], from: number, deps: CallDeps): re
 
 const read = async (call: CallPart, past: Replay, { io, keep, most }: CallDeps): Promise<void> => {
   const before = past.call(call.frame)
-  const { ok, text } = before?.state === 'finished' ? before : await io.tool(call.name, call.input!, call.frame, most)
-  await keep({ kind: 'result', frame: call.frame, ok, text })
+  const ran = before?.state === 'finished' ? before : await io.tool(call.name, call.input!, call.frame, most)
+  await keep(resultEntry(call.frame, ran))
 }
+
+const resultEntry = (
+  frame: string,
+  { ok, text, pictures }: Pick<ToolResult, 'ok' | 'text' | 'pictures'>,
+): NewEntry => ({ kind: 'result', frame, ok, text, ...(pictures?.length && { pictures }) })
 
 async function* runOne(call: CallPart, past: Replay, deps: CallDeps): AsyncGenerator<Frame, void> {
   const { io, keep, intend, request } = deps
@@ -100,11 +105,11 @@ async function* runOne(call: CallPart, past: Replay, deps: CallDeps): AsyncGener
       if (intent.stamps.some((stamp, at) => stamp !== stamps[at])) return yield* close(true, 'made before a restart')
     } else await intend({ frame, stamps })
   }
-  const { ok, text } = await io.tool(name, input, frame, deps.most)
+  const result = await io.tool(name, input, frame, deps.most)
   // The list of a subagent is not that of the turn.
-  if (ok && name === 'Todo' && request.depth === 0)
+  if (result.ok && name === 'Todo' && request.depth === 0)
     yield { kind: 'todos', items: todo.check(asMeant(name, input, [])).items.map(item => ({ ...item })) }
-  await keep({ kind: 'result', frame, ok, text })
+  await keep(resultEntry(frame, result))
 }
 
 /** Hashes of the files that a call changes; none if it changes more than files. */

@@ -39,10 +39,7 @@ const charactersOf = (entry: SessionEntry | NewEntry): number => {
 /** About how many tokens entries take. */
 export const tokensOf = (entries: readonly SessionEntry[]): number =>
   Math.ceil(entries.reduce((sum, entry) => sum + charactersOf(entry), 0) / CHARACTERS_A_TOKEN)
-  + entries.reduce(
-    (sum, entry) => sum + (entry.kind === 'words' || entry.kind === 'summary' ? (entry.pictures?.length ?? 0) : 0),
-    0,
-  )
+  + entries.reduce((sum, entry) => sum + (entry.kind === 'answer' ? 0 : (entry.pictures?.length ?? 0)), 0)
     * PICTURE_TOKENS
 
 /** How many tokens a request has, and how many the server counts where one is estimated. */
@@ -160,8 +157,13 @@ const shortenedResults = (entries: readonly SessionEntry[], from: number, most: 
   const sizes = entries.slice(from).flatMap(entry => (entry.kind === 'result' ? [entry.text.length] : []))
   const cap = levelOf(sizes, most)
   let count = 0
-  const changed = entries.map((entry, at) => {
-    if (at < from) return entry
+  let pictures = Math.floor(most / CHARACTERS_A_TOKEN / PICTURE_TOKENS)
+  const changed = entries.map((each, at) => {
+    if (at < from) return each
+    const shown = each.kind === 'result' ? (each.pictures?.length ?? 0) : 0
+    const entry = shown > pictures ? withoutPictures(each) : each
+    if (entry === each) pictures -= shown
+    else count++
     const answer = entry.kind === 'answer' && charactersOf(entry) > most / 2 ? entry : undefined
     if (!answer && (entry.kind !== 'result' || entry.text.length <= cap)) return entry
     count++
@@ -192,6 +194,14 @@ const namesOf = (entries: readonly SessionEntry[]): ReadonlyMap<string, string> 
     ),
   )
 
+const NO_PICTURE = '[the picture is left out to save room; read it again if you need it]'
+
+const withoutPictures = (entry: SessionEntry): SessionEntry => {
+  if (entry.kind !== 'result') return entry
+  const { pictures: _, ...rest } = entry
+  return { ...rest, text: `${rest.text}\n${NO_PICTURE}` }
+}
+
 const WHOLE = /All of it: Read \S+|The whole output: Read \S+\.txt/
 
 /** Leaves out the results of older calls, except what people decided; a file that has the whole of one is named. */
@@ -202,11 +212,13 @@ const withoutOldResults = (entries: readonly SessionEntry[], fresh: number): Cha
     .map((entry, at) => ({ entry, at }))
     .toReversed()
     .map(({ entry, at }) => {
-      if (entry.kind !== 'result' || entry.text.length <= SHORT || at >= fresh) return entry
+      if (entry.kind !== 'result' || (entry.text.length <= SHORT && !entry.pictures) || at >= fresh) return entry
       if (DECIDING.has(names.get(entry.frame) ?? '') || recent-- > 0) return entry
       count++
+      const { pictures, ...rest } = entry
+      if (pictures && rest.text.length <= SHORT) return { ...rest, text: `${rest.text}\n${NO_PICTURE}` }
       const whole = WHOLE.exec(entry.text)?.[0]
-      return { ...entry, text: whole === undefined ? LEFT_OUT : `${LEFT_OUT}\n[${whole}]` }
+      return { ...rest, text: whole === undefined ? LEFT_OUT : `${LEFT_OUT}\n[${whole}]` }
     })
     .toReversed()
   return { entries: shorter, count }

@@ -31,7 +31,8 @@ Without that tool nobody is there to answer: take the safer way, and say what is
 file, Write for a new or a small one. Read again what a command or a person may have changed.
 - Make independent calls together in one answer. Read the parts of a large file that matter with offset and limit.
 - Paths count from the root of the workspace. Commands run in a POSIX shell without a terminal: use options that ask \
-nothing and use no pager. Do not start what never ends.
+nothing and use no pager. Start servers and watchers with background, look at them with Process, and end those that \
+nobody needs any more.
 - A long result is cut in the middle, and names the file with all of it: read the part that you need from there \
 instead of running the command again.
 - When a call fails, read why. Do not repeat it unchanged.

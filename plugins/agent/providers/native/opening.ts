@@ -1,10 +1,10 @@
-import type { TurnRequest } from '../adapter.js'
+import type { SentPicture, TurnRequest } from '../adapter.js'
 import { notesOf, preambleOf } from '../../turn/preamble.js'
 import { RunRecord, type Row } from '../../turn/run-record.js'
 import { commandCalled } from '../../instructions/workspace-commands.js'
 import { GO_ON, PLANNING } from './instructions.js'
 import { MOST_PICTURE } from './prompt.js'
-import { NO_TOKENS, type NewEntry, type SentPicture } from './session.js'
+import { NO_TOKENS, type NewEntry } from './session.js'
 
 const PICTURES = new Set(['image/png', 'image/jpeg', 'image/webp', 'image/gif'])
 

@@ -1,11 +1,13 @@
+import type { SentPicture } from '../adapter.js'
 import { attachedBytes } from '../attached-bytes.js'
 import { NOT_RUN } from './instructions.js'
 import type { ModelPrompt, ProviderOptions } from './model.js'
-import type { AnswerEntry, CallPart, ResultEntry, SentPicture, SessionEntry } from './session.js'
+import type { AnswerEntry, CallPart, ResultEntry, SessionEntry } from './session.js'
 
 type Message = ModelPrompt[number]
 type UserContent = Extract<Message, { role: 'user' }>['content']
 type AnswerContent = Extract<Message, { role: 'assistant' }>['content']
+type PictureContent = UserContent[number]
 type Results = Extract<Message, { role: 'tool' }>['content']
 
 /** How a session is converted for a model. */
@@ -15,11 +17,14 @@ export interface PromptOptions {
   readonly by: string
   /** The model accepts pictures, or it is not known that it does not. */
   readonly pictures: boolean
+  /** Its protocol takes pictures in results; otherwise they follow as a message. */
+  readonly picturesInResults: boolean
   readonly marksCache: boolean
   /** Pictures that were read before, in base64. */
   readonly album: Map<string, string>
 }
 
+const UNSEEN = '\n[this model takes no pictures, so you do not see it]'
 export const MOST_PICTURE = 5 * 1024 * 1024
 const CACHED: ProviderOptions = { anthropic: { cacheControl: { type: 'ephemeral' } } }
 
@@ -30,7 +35,7 @@ export const promptOf = async (entries: readonly SessionEntry[], options: Prompt
     const entry = entries[at]!
     if (entry.kind === 'summary' || entry.kind === 'words')
       messages.push(userMessage(await wordsContent(entry, options)))
-    else if (entry.kind === 'answer') messages.push(...answered(entry, resultsAfter(entries, at), options.by))
+    else if (entry.kind === 'answer') messages.push(...(await answered(entry, resultsAfter(entries, at), options)))
   }
   // Servers refuse an answer without a message before it.
   if (messages[1]?.role === 'assistant')
@@ -46,12 +51,15 @@ const wordsContent = async (
   options: PromptOptions,
 ): Promise<UserContent> => {
   const content: UserContent = [{ type: 'text', text: text || '(no words)' }]
-  for (const picture of options.pictures ? pictures : []) {
-    const data = await pictureBytes(picture, options.album)
-    if (data) content.push({ type: 'file', mediaType: picture.mime, data: { type: 'data', data } })
-    else content.push({ type: 'text', text: `[the picture ${picture.path} can no longer be read]` })
-  }
+  for (const picture of options.pictures ? pictures : []) content.push(await pictureContent(picture, options))
   return content
+}
+
+const pictureContent = async (picture: SentPicture, { album }: PromptOptions): Promise<PictureContent> => {
+  const data = await pictureBytes(picture, album)
+  return data
+    ? { type: 'file', mediaType: picture.mime, data: { type: 'data', data } }
+    : { type: 'text', text: `[the picture ${picture.path} can no longer be read]` }
 }
 
 const pictureBytes = async ({ absolute }: SentPicture, album: Map<string, string>): Promise<string | undefined> => {
@@ -75,12 +83,14 @@ const resultsAfter = (entries: readonly SessionEntry[], at: number): Map<string,
   return results
 }
 
-const answered = (
+const answered = async (
   { parts, by }: AnswerEntry,
   results: ReadonlyMap<string, ResultEntry>,
-  asks: string,
-): readonly Message[] => {
+  options: PromptOptions,
+): Promise<readonly Message[]> => {
+  const { by: asks } = options
   const content: AnswerContent = []
+  const shown: PictureContent[] = []
   const outcomes: Results = []
   for (const part of parts) {
     const kept = part.meta && by === asks ? { providerOptions: part.meta } : {}
@@ -90,17 +100,29 @@ const answered = (
     else if (part.kind === 'call') {
       const named = { toolCallId: part.id, toolName: wireName(part) }
       content.push({ type: 'tool-call', ...named, input: part.input ?? {}, ...kept })
-      const { ok, text } = results.get(part.frame) ?? { ok: false, text: NOT_RUN }
+      const { ok, text, pictures = [] } = results.get(part.frame) ?? { ok: false, text: NOT_RUN }
+      const unseen = pictures.length > 0 && !options.pictures ? UNSEEN : ''
+      const value = (text || (ok ? '(nothing)' : 'it failed')) + unseen
+      const seen = unseen ? [] : await Promise.all(pictures.map(picture => pictureContent(picture, options)))
+      const inside = options.picturesInResults && seen.length > 0
       outcomes.push({
         type: 'tool-result',
         ...named,
-        output: { type: ok ? 'text' : 'error-text', value: text || (ok ? '(nothing)' : 'it failed') },
+        output: inside
+          ? { type: 'content', value: [{ type: 'text', text: value }, ...seen] }
+          : { type: ok ? 'text' : 'error-text', value },
       })
+      if (!inside && seen.length > 0)
+        shown.push({ type: 'text', text: `[pictures of the result of ${part.name}:]` }, ...seen)
     }
   }
   if (!content.some(({ type }) => type !== 'reasoning')) content.push({ type: 'text', text: '(no answer)' })
   const answer: Message = { role: 'assistant', content }
-  return outcomes.length > 0 ? [answer, { role: 'tool', content: outcomes }] : [answer]
+  return [
+    answer,
+    ...(outcomes.length > 0 ? [{ role: 'tool' as const, content: outcomes }] : []),
+    ...(shown.length > 0 ? [userMessage(shown)] : []),
+  ]
 }
 
 /** A tool name that every server accepts, whatever the model called. */

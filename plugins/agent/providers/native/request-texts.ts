@@ -15,7 +15,15 @@ export const requestTexts = (call: ModelCall): { readonly texts: string[]; reado
     return text
   })
   const binary = call.prompt.some(
-    ({ content }) => typeof content !== 'string' && content.some(part => part.type === 'file'),
+    ({ content }) =>
+      typeof content !== 'string'
+      && content.some(
+        part =>
+          part.type === 'file'
+          || (part.type === 'tool-result'
+            && part.output.type === 'content'
+            && part.output.value.some(({ type }) => type === 'file')),
+      ),
   )
   return { texts, binary }
 }
@@ -51,6 +59,10 @@ const inMessage = (message: Message, change: Change): Message => {
     content: message.content.map(part => {
       if (part.type !== 'tool-result') return part
       const { output } = part
+      if (output.type === 'content') {
+        const value = output.value.map(each => (each.type === 'text' ? { ...each, text: change(each.text) } : each))
+        return { ...part, output: { ...output, value } }
+      }
       return 'value' in output
         ? { ...part, output: { ...output, value: inJson(output.value, change) } as typeof output }
         : part

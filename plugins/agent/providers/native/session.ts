@@ -1,4 +1,5 @@
 import type { Journals } from '../../../../sdk/index.js'
+import type { SentPicture } from '../adapter.js'
 import type { ProviderOptions } from './model.js'
 
 /** Tokens of answers; `input` counts neither what a cache gave nor what was written to one. */
@@ -7,13 +8,6 @@ export interface TokenCount {
   readonly output: number
   readonly cacheRead: number
   readonly cacheWrite: number
-}
-
-/** A picture by its path; its bytes are read when it is sent. */
-export interface SentPicture {
-  readonly path: string
-  readonly absolute: string
-  readonly mime: string
 }
 
 /** Words for the model: a person's, or the sandbox's own. */
@@ -76,6 +70,7 @@ export interface ResultEntry {
   readonly frame: string
   readonly ok: boolean
   readonly text: string
+  readonly pictures?: readonly SentPicture[]
 }
 
 /** Words of a person, or of whoever gave the task. */

@@ -79,6 +79,12 @@ export const browserTools = (
         const { session: after } = await host.call('browsers.page', { ...act, name })
         return after.pages.length > 0 ? read(name, act.action === 'close' ? undefined : act.pageId) : undefined
       },
+      capture: async pageId => {
+        const name = await used()
+        const act = { name, action: 'capture' as const, ...(pageId !== undefined && { pageId }) }
+        const { capture } = await host.call('browsers.page', act)
+        return capture ?? refuse('conflict', 'no page is open: open one first')
+      },
       use: async use => {
         const name = await used()
         return host.call('browsers.use', { ...use, name })

@@ -20,6 +20,7 @@ import type { SubagentDeps } from '../../subagents/subagents.js'
 import type { KeyedMutex } from '../../../../sdk/node/concurrency/keyed-mutex.js'
 import type { Remembered } from '../../conversations/allowed-tools.js'
 import type { AccessLimits } from '../../conversations/access-view.js'
+import type { KeptPrograms } from '../../processes/kept-programs.js'
 import type { ProgramsUnderWay } from './running-programs.js'
 import type { SharedPrograms } from './shared-programs.js'
 import type { Turn } from '../turn.js'
@@ -29,6 +30,8 @@ export interface TurnEnvironmentDeps {
   readonly workspace: string
   readonly data: string
   readonly underWay: ProgramsUnderWay
+  /** The programs that outlive the call that starts them. */
+  readonly kept: KeptPrograms
   readonly commands: CommandLogs
   readonly copies: Copies
   /** Limits the memory and processes of each conversation's programs. */

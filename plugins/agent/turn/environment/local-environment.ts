@@ -17,7 +17,7 @@ import { inside } from '../../../../sdk/node/files/paths.js'
 import { accessViewWith } from '../../../../sdk/node/access/access-view.js'
 import { wallKind, walled, type WallSpec } from '../../../../sdk/node/wall/wall.js'
 import type { TurnPersona } from '../../../personas/contract.js'
-import type { TreeCommand, TreeProgram } from '../../providers/adapter.js'
+import { mayWrite, type TreeCommand, type TreeProgram } from '../../providers/adapter.js'
 import type { Conversation, CopyRepo } from '../../contract.js'
 import type { TurnNetwork } from './networks.js'
 import { pathOf } from '../../../../sdk/node/repositories/main-repository.js'
@@ -56,10 +56,12 @@ import { showOwnChanges } from './own-changes.js'
 import { turnIo } from '../io.js'
 import { SafetyGate } from '../safety-gate.js'
 import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
+import { processReach, processTools } from './processes.js'
 import { ownPlaceOf } from './shared-programs.js'
 import type { TreeCommandAsked } from '../../copies/contract.js'
 import type { ProgramBehindWall } from '../contract.js'
 import { conversationWall } from './conversation-wall.js'
+import { diagnoseIn } from './diagnostics.js'
 import { documentsOf } from './documents.js'
 import { IgnoredFiles } from './ignored-files.js'
 import { renewApart } from './renew-apart.js'
@@ -88,6 +90,13 @@ const SETTLE_MS = 30_000
 const warn = (turn: Turn, text: string): void =>
   void turn.log.push({ kind: 'notice', level: 'warning', text, source: 'copies' })
 
+/** Whether a program of the turn that does what it likes may not write in the tree. */
+const onlyReads = (turn: Turn, { allowedTools, persona }: PreparedTurn): Pick<TreeProgram, 'readOnly'> => {
+  const mode = turn.record.mode ?? turn.entry.fields.permissionMode
+  const may = { ...(allowedTools && { allowedTools }), ...(persona && { powers: persona.powers }) }
+  return { readOnly: mode === 'plan' || !mayWrite(may) }
+}
+
 /** Prepares private copies, writes the frames before a provider's first one, and gives adapters the tools. */
 export class LocalTurnEnvironment implements TurnEnvironment {
   readonly #deps: TurnEnvironmentDeps
@@ -106,12 +115,13 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
-    const { copies, conversations, workspace, locks, limiter, data } = this.#deps
+    const { copies, conversations, workspace, locks, limiter, data, kept } = this.#deps
     const { id, branch } = conversation
     // Commands that check the work of this turn run apart as well.
     if (turn.byOutsiders && conversation.landsAlone) await conversations.update(id, { landsAlone: undefined })
-    const limited = limiter.of(id)
-    void turn.ended.then(limited.listen(sentence => turn.fail(sentence)))
+    const trust = trustOf(turn, conversations.find(id))
+    await kept.endOthers(id, trust)
+    void turn.ended.then(limiter.of(id).listen(sentence => turn.fail(sentence)))
     const { input } = turn.message
     const again = turn.record.prepared
     await this.#deps.stored.refresh()
@@ -151,6 +161,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
     const notes = await turnNotes(this.#deps, turn, {
       ...{ skills, persona, around, facts, folders, allowedTools, session: conversation.session },
+      access: { trust, reach: processReach({ folders, ...(persona && { persona }) }) },
       more: { before: added.notes ?? [], after: brief.notes },
     })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
@@ -320,7 +331,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   async settle(turn: Turn, { id, branch, repos }: Conversation): Promise<void> {
-    const { copies, locks, log } = this.#deps
+    const { copies, locks, log, kept } = this.#deps
+    // A stop by hand ends what the turn started; what earlier turns started runs on.
+    if (turn.stopping) await kept.processes.end(id, 'when its turn was stopped', ({ run }) => run === turn.run)
     if (!branch || repos.length === 0) return
     try {
       const release = await locks.hold(id, AbortSignal.timeout(SETTLE_MS))
@@ -346,9 +359,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
 
   /** The command that runs a program behind the wall of a turn. */
   async walled(turn: Turn, program: TreeProgram): Promise<TreeCommand> {
-    const { wall, root, cwd } = this.#treeOf(turn)
+    const tree = this.#treeOf(turn)
+    const { wall, root, cwd } = tree
     const begun = this.#deps.commands.of(turn.conversationId, turn.run)
-    return treeCommand(wall, root, cwd, program, begun)
+    return treeCommand(wall, root, cwd, { ...program, ...(program.engine && onlyReads(turn, tree)) }, begun)
   }
 
   /** The tree of a turn that runs, and the folders of it that the turn is limited to. */
@@ -386,7 +400,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   }
 
   io(turn: Turn, prepared: PreparedTurn, adapterRun: AdapterRun) {
-    const { remembered, subagentDeps, underWay, commands, outputs } = this.#deps
+    const { remembered, subagentDeps, underWay, commands, outputs, kept } = this.#deps
     // Every `PreparedTurn` of this environment was made by `prepare`.
     const tree = prepared as Tree
     const { wall, reach, expose, variables } = tree
@@ -394,6 +408,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const { conversationId } = turn
     const begun = commands.of(conversationId, turn.run)
     const trust = () => trustOf(turn, this.#deps.conversations.find(conversationId))
+    const access = () => ({ trust: trust(), reach: processReach(prepared) })
     const persona = prepared.persona?.id
     const sharing = { turn, wall, root: tree.root, cwd: tree.cwd, begun, ...(persona !== undefined && { persona }) }
     const programs: ProgramListeners = {
@@ -406,9 +421,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       starts: () => void (turn.sharesHome ||= trust() === 'lands'),
     }
     return turnIo(turn, prepared, adapterRun, {
-      subagentDeps,
-      safety: this.#safety,
-      ...{ expose, instructed: instructedIn(prepared, wall) },
+      ...{ subagentDeps, expose, safety: this.#safety, instructed: instructedIn(prepared, wall) },
+      picture: (name, bytes) => outputs.whole.picture(conversationId, name, bytes),
       keep: prepared.outputs === undefined ? undefined : text => outputs.keep(conversationId, text),
       titled: text => nameAsSaid(this.#deps, conversationId, text),
       connected: this.#deps.connected(turn, prepared.persona),
@@ -417,7 +431,10 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         {
           ...prepared,
           // A script knows what it does.
-          known: turn.entry.fields.provider === 'script' ? undefined : this.#known.of(conversationId),
+          ...(turn.entry.fields.provider !== 'script' && {
+            known: this.#known.of(conversationId),
+            diagnose: diagnoseIn(kept.diagnostics, conversationId, prepared, { wall, programs, access }),
+          }),
         },
         wall,
         fetchReach(prepared.persona, reach),
@@ -428,6 +445,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
           ...askedTools(this.#deps, turn, prepared.persona),
           connecting: this.#offers.of(turn),
           files: searchTools(this.#deps.host, prepared),
+          processes: processTools(kept.processes, turn, prepared, { wall, programs, access }),
           browser: browserTools(this.#deps.host, turn, {
             ...{ trust, near: prepared.persona?.powers.shell !== false },
             ...(prepared.persona && { capabilities: prepared.persona.capabilities }),

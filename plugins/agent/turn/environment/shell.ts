@@ -1,5 +1,6 @@
-import { realpath } from 'node:fs/promises'
+import { mkdir, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
+import { StringDecoder } from 'node:string_decoder'
 import { contains } from '../../../../sdk/node/files/paths.js'
 import { listEnv, type Env, type RunOptions } from '../../../../sdk/node/programs/run.js'
 import { homeOfProgram, homeOfProgramApart } from '../../../../sdk/node/wall/home.js'
@@ -13,6 +14,8 @@ import type { ShellOptions, ShellResult, ToolContext } from '../../tools/tool.js
 import { readOnlyAround, type Around } from '../../tools/tree.js'
 
 const MOST_OUTPUT = 1024 * 1024
+/** Somebody watches it: a flood must not keep the daemon from everything else. */
+const MOST_A_SECOND = 16 * 1024 * 1024
 const SHELL = '/bin/sh'
 /** The command is a separate argument; both outputs go into one stream, in order. */
 const BOTH = 'exec /bin/sh -c "$1" 2>&1'
@@ -45,11 +48,26 @@ export const aroundOf = ({ workspace, copy }: Pick<WallSpec, 'workspace' | 'copy
 /** The message of a program that writes on a read-only file system (EROFS). */
 const READ_ONLY = /read-only file system/i
 
+/** The wall of a tree, without what each program has of its own. */
+export type TreeWall = Omit<WallSpec, 'cwd' | 'env'>
+
+/** A command of the agent's shell in a folder of a tree, for the wall around it. */
+export const walledShell = (
+  wall: TreeWall,
+  root: string,
+  { command, at, env }: { readonly command: string; readonly at: string; readonly env: Env },
+) => {
+  const folder = relative(root, at)
+  const seen = join(wall.workspace, folder)
+  const spec: WallSpec = { ...wall, cwd: seen, env: listEnv({ ...env, PWD: seen }) }
+  return { folder, spec, program: SHELL, args: ['-c', BOTH, SHELL, command] }
+}
+
 /**
  * Runs the programs of a turn in one tree: behind the wall, each in its own process group, which ends with the turn.
  */
 export const turnPrograms = (
-  wall: Omit<WallSpec, 'cwd' | 'env'>,
+  wall: TreeWall,
   { root, cwd }: { readonly root: string; readonly cwd: string },
   signal: AbortSignal,
   { onStart, begun, env: usual = {}, ofCommands }: ProgramListeners,
@@ -69,13 +87,15 @@ export const turnPrograms = (
         ? { command: shown ?? argument, folder }
         : { command: shown ?? input, language: 'javascript', folder }
     const over = begun(what)
+    const decoder = new StringDecoder('utf8')
     const options: Omit<RunOptions, 'cwd' | 'env'> = {
       signal,
       timeoutMs,
       maxBytes: MOST_OUTPUT,
+      ...(onOutput && { pace: MOST_A_SECOND }),
       onStart,
       ...(input !== undefined && { input }),
-      ...(onOutput && { onOutput: piece => onOutput(piece.toString()) }),
+      ...(onOutput && { onOutput: piece => onOutput(decoder.write(piece)) }),
     }
     try {
       const result = await runWalled(
@@ -112,12 +132,19 @@ const homeFor = async ({ data, home, only }: Omit<WallSpec, 'cwd' | 'env'>, id: 
   return home ? { ...own, tmp: home.tmp } : own
 }
 
+/** The folder of a container engine: what it keeps for work that does not land by itself is found by no other. */
+const keptFor = async (folder: string, { home }: Omit<WallSpec, 'cwd' | 'env'>): Promise<string> => {
+  const kept = join(folder, home?.apart?.trust ?? 'lands')
+  await mkdir(kept, { recursive: true, mode: 0o700 })
+  return realpath(kept)
+}
+
 /** A program of a provider's own in one tree: behind the same wall as the agent's shell. */
 export const treeCommand = async (
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   root: string,
   start: string,
-  { program, args, env, cwd, needs = [], home, readOnly }: TreeProgram,
+  { program, args, env, cwd, needs = [], home, engine, readOnly }: TreeProgram,
   begun: BeginCommand,
 ): Promise<TreeCommand> => {
   const { workspace, copy } = wall
@@ -128,16 +155,18 @@ export const treeCommand = async (
   const covered = folders.filter(
     folder => copy && contains(workspace, folder) && !wall.shown?.some(({ to }) => contains(to, folder)),
   )
+  const kept = engine && (await keptFor(engine, wall))
   const spec: WallSpec = {
     ...wall,
     cwd: at,
     env: listEnv({ ...env, PWD: at }),
     ...(home !== undefined && { home: await homeFor(wall, home) }),
     ...(readOnly && { sealed: true }),
+    ...(kept !== undefined && { ordinary: true, exposed: [...(wall.exposed ?? []), kept] }),
     readOnly: [...(wall.readOnly ?? []), ...folders.filter(folder => !contains(workspace, folder))],
     shown: [...(wall.shown ?? []), ...covered.map(folder => ({ from: folder, to: folder }))],
   }
-  const command = await walled(spec, program, args)
+  const command = await walled(spec, program, kept === undefined ? args : [...args, kept])
   const { only } = wall
   const around = aroundOf(wall)
   const seen = command.enforced ? place : root

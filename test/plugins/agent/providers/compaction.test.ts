@@ -155,7 +155,7 @@ const livesThrough = async (seed: number): Promise<number> => {
     if (pieces.some(tokens => tokens > room)) t.fail(`a piece does not fit; ${about}`)
     if (!asked && tokensOf(session.entries) > room) t.fail(`${tokensOf(session.entries)} tokens; ${about}`)
     const prompt = await promptOf(session.entries, {
-      ...{ instructions: '', by: 'm', pictures: false, marksCache: false, album: new Map() },
+      ...{ instructions: '', by: 'm', pictures: false, picturesInResults: false, marksCache: false, album: new Map() },
     })
     // What it holds as the model reads it.
     const text = prompt.flatMap(({ content }) => (typeof content === 'string' ? [] : content.map(textsOf))).join('\n')

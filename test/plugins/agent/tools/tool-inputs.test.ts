@@ -15,6 +15,7 @@ const INPUTS: { readonly [name in ToolName]: { readonly [field: string]: unknown
   Delete: { path: 'a.txt' },
   Move: { from: 'a.txt', to: 'b.txt' },
   Shell: { command: 'ls', cwd: 'src', timeoutMs: 1000, background: false },
+  Process: { action: 'output', id: 'sh-1', since: 12, waitMs: 1000 },
   Code: { source: 'console.log(1)', timeoutMs: 1000 },
   Fetch: { url: 'http://localhost/x', method: 'POST', headers: { accept: 'text/plain' }, body: 'x' },
   Browser: { action: 'fill', page: 'p1', ref: 'e4', text: 'ada' },
@@ -95,9 +96,11 @@ const OTHER_INPUTS: { readonly [name: string]: { readonly [field: string]: unkno
 const ALONE: { readonly [name: string]: readonly string[] } = {
   Edit: ['after', 'edits'],
   Browser: ['key', 'values', 'paths'],
+  Process: ['text'],
 }
 const NEEDED: { readonly [name: string]: (input: { readonly [field: string]: unknown }) => readonly string[] } = {
   Edit: () => ['old', 'new'],
+  Process: () => ['id'],
   Browser: ({ action }) => (action === 'goto' ? ['url'] : ['ref', 'text']),
 }
 

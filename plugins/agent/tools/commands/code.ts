@@ -1,5 +1,5 @@
 import { endedProgram } from './program.js'
-import { tool } from './tool.js'
+import { tool } from '../tool.js'
 
 const USUAL_MS = 600_000
 

@@ -1,6 +1,6 @@
-import type { ToolResult } from '../providers/adapter.js'
-import { textContent } from './content.js'
-import type { ShellResult, ToolContext } from './tool.js'
+import type { ToolResult } from '../../providers/adapter.js'
+import { textContent } from '../content.js'
+import type { ShellResult, ToolContext } from '../tool.js'
 
 /**
  * The result of a program: its output, with the exit code or timeout if it failed. People see all of it, the model what
