@@ -153,7 +153,7 @@ t.test('a turn is run, reviewed and landed', async t => {
   t.equal(readFileSync(join(work, 'notes.md'), 'utf8'), '# Notes\n')
 })
 
-/** Writes requests to a program of this package, each after the answer to the one before, and prints what it answers. */
+/** Writes requests to a program of this package, each after the answer to the one before, and prints the answers. */
 const SPEAKER = `import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 const [, , verb, ...requests] = process.argv

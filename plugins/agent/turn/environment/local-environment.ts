@@ -71,7 +71,7 @@ import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
 import { searchTools } from './search.js'
 import { saveSharedState } from './shared-state.js'
 import { terminalTools } from './terminal.js'
-import { turnCredential } from './turn-credential.js'
+import { turnCredential } from '../../networks/turn-credential.js'
 
 interface Tree extends PreparedTurn {
   readonly wall: Omit<WallSpec, 'cwd' | 'env'>
@@ -359,18 +359,14 @@ export class LocalTurnEnvironment implements TurnEnvironment {
 
   /** The command that runs a program behind the wall of a turn. */
   async walled(turn: Turn, program: TreeProgram): Promise<TreeCommand> {
-    const tree = this.#treeOf(turn)
+    const tree = this.treeOf(turn)
     const { wall, root, cwd } = tree
     const begun = this.#deps.commands.of(turn.conversationId, turn.run)
     return treeCommand(wall, root, cwd, { ...program, ...(program.engine && onlyReads(turn, tree)) }, begun)
   }
 
   /** The tree of a turn that runs, and the folders of it that the turn is limited to. */
-  treeOf(turn: Turn): Pick<Tree, 'root' | 'folders'> {
-    return this.#treeOf(turn)
-  }
-
-  #treeOf(turn: Turn): Tree {
+  treeOf(turn: Turn): Tree {
     return this.#trees.get(turn) ?? refuse('conflict', 'the turn is being prepared: try again when it runs')
   }
 
