@@ -1,7 +1,12 @@
-import type { ConnectionCard } from '../cards/cards.js'
+import type { CardField, CatalogCard } from '../cards/contract.js'
+
+type DockerCard = Pick<CatalogCard, 'id' | 'name' | 'kind' | 'category' | 'description' | 'hint'> & {
+  readonly fields: readonly CardField[]
+  readonly singleton: true
+}
 
 /** The card of the container engine. */
-export const DOCKER: ConnectionCard = {
+export const DOCKER: DockerCard = {
   id: 'docker',
   name: 'Containers',
   kind: 'docker',

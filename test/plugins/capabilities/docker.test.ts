@@ -112,7 +112,7 @@ t.test(
       const refused = await refusalOf(() => add(daemon, { id: 'second', kind: 'docker', config: {} }))
       t.match(refused, {
         status: 409,
-        message: 'engine is the container engine of this sandbox already: change that one',
+        message: 'engine is the connection of kind docker already: there can be one only',
       })
       await client.call('POST /capabilities/{id}/rename', { id: 'engine', to: 'boxes' })
       t.same(await shellTurn(client, 'c', [contained('echo renamed')]), ['renamed'])
