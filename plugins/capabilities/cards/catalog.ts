@@ -8,7 +8,9 @@ import type { BroughtCard, OfferedCards } from './offered-cards.js'
 import type { CardCategory, Catalog } from './contract.js'
 
 /** Why this machine cannot serve some of these kinds, by kind. */
-export const missingByKind = async ({ handlers }: Pick<KnownKinds, 'handlers'>): Promise<ReadonlyMap<string, string>> => {
+export const missingByKind = async ({
+  handlers,
+}: Pick<KnownKinds, 'handlers'>): Promise<ReadonlyMap<string, string>> => {
   const asked = [...handlers.values()].map(async ({ kind, missing }) => [kind, await missing?.()] as const)
   return new Map((await Promise.all(asked)).flatMap(([kind, why]) => (why === undefined ? [] : [[kind, why]])))
 }
