@@ -32,6 +32,7 @@ export const cli: CliTable<Api> = {
         connected: 'connected',
         'what it is': { field: 'description', most: 80 },
       },
+      more: { unavailable: 'reason' },
       none: 'nothing can be connected',
     },
     add: {

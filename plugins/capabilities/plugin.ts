@@ -2,7 +2,7 @@ import { type Contract, type Host, refuse } from '../../sdk/index.js'
 import { actionCalls } from './actions/actions.js'
 import { agentKind, runtimeOf } from './agents/agent-kind.js'
 import { AgentPlugins } from './agent-plugins/plugin-kind.js'
-import { catalogFor } from './cards/catalog.js'
+import { catalogFor, missingByKind } from './cards/catalog.js'
 import { cardedKind } from './cards/carded-kind.js'
 import { cliKind, variablesOfCli } from './cards/cli-kind.js'
 import { OfferedCards } from './cards/offered-cards.js'
@@ -144,7 +144,8 @@ export const activate = async (host: Host): Promise<void> => {
     'GET /capabilities/{id}/status': ({ id }) => capabilities.status(id),
     'GET /capabilities/catalog': async (_, { caller }) => {
       await cards.refresh()
-      return catalogFor(caller, await capabilities.entries.all(), cards, await kinds.all())
+      const known = await kinds.all()
+      return catalogFor(caller, await capabilities.entries.all(), cards, known, await missingByKind(known))
     },
     'capabilities.records': async asked => ({ capabilities: await capabilities.records(asked) }),
     'capabilities.entry': ({ id, kind }) => capabilities.opened(id, kind),

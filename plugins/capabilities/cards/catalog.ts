@@ -7,12 +7,21 @@ import { CATEGORIES } from './cards.js'
 import type { BroughtCard, OfferedCards } from './offered-cards.js'
 import type { CardCategory, Catalog } from './contract.js'
 
+/** Why this machine cannot serve some of these kinds, by kind. */
+export const missingByKind = async ({
+  handlers,
+}: Pick<KnownKinds, 'handlers'>): Promise<ReadonlyMap<string, string>> => {
+  const asked = [...handlers.values()].map(async ({ kind, missing }) => [kind, await missing?.()] as const)
+  return new Map((await Promise.all(asked)).flatMap(([kind, why]) => (why === undefined ? [] : [[kind, why]])))
+}
+
 /** Every card, with what is connected of it for those who may know. */
 export const catalogFor = (
   caller: Pick<Caller, 'role' | 'kind'>,
   entries: readonly RecordedEntry[],
   offered: Pick<OfferedCards, 'all' | 'categories'>,
   others: Pick<KnownKinds, 'cards' | 'categories'>,
+  missing: ReadonlyMap<string, string>,
 ): Catalog => ({
   cards: [...offered.all, ...others.cards].map(card => {
     const { id, name, kind, category, description, fields, singleton = false, requires = [], ...more } = card
@@ -22,6 +31,7 @@ export const catalogFor = (
     const instances = knowsConnections(caller)
       ? entries.filter(entry => (entry.handler?.card?.(entry.config) ?? entry.kind) === id).map(entry => entry.id)
       : []
+    const reason = missing.get(kind)
     return {
       id,
       name,
@@ -37,7 +47,8 @@ export const catalogFor = (
       fields: fields.map(field => ({ ...field })),
       singleton,
       requires: [...requires],
-      available: true,
+      available: reason === undefined,
+      ...(reason !== undefined && { reason }),
       connected: instances.length > 0,
       instances,
     }

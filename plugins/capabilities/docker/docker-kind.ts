@@ -100,6 +100,7 @@ export const dockerKind = (host: Deps, engines: ContainerEngines, entries: () =>
   return {
     kind: 'docker',
     singleton: true,
+    missing: missingForEngine,
     secretFields: () => [],
     mainSecret: () => undefined,
     label: () => undefined,

@@ -94,7 +94,7 @@ export interface McpConfig {
   denyTools?: string & tags.MaxLength<10000>
   /** Which calls ask a person first: `writes` unless set, all of tools that do not say that they only read. */
   approve?: 'never' | 'writes' | 'always'
-  /** How long a call may be silent, 60000 unless set. */
+  /** How long a call may be silent, 60000 unless set; it may last 60 times as long, waiting for people aside. */
   timeoutMs?: number & tags.Type<'uint32'> & tags.Minimum<1000> & tags.Maximum<600000>
   /** The card of an extension. */
   card?: string & tags.MinLength<1> & tags.MaxLength<60>

@@ -34,6 +34,8 @@ export interface KindHandler {
   readonly singleton?: true
   /** The kinds that must be connected first. */
   readonly requires?: readonly string[]
+  /** Why this machine cannot serve it, as a sentence; undefined: it can. Left out: every machine can. */
+  missing?(): Promise<string | undefined>
   /** The fields whose values are secrets. */
   secretFields(config: ShownConfig): readonly string[]
   /** The field that a new secret replaces when none is named. */

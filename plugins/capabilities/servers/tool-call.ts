@@ -17,6 +17,8 @@ const MOST_STRUCTURED = 1024 * 1024
 const MOST_PROGRESS = 1000
 /** The library's own limit is out of the way: a call may wait for a person. */
 const DAY_MS = 86_400_000
+/** A call may last so many times as long as it may be silent; time in which it waits for a person does not count. */
+const MOST_SILENCES = 60
 
 type CallEvent = ToolProgress | ToolElicits | ToolAnswered
 
@@ -50,6 +52,9 @@ class RunningCall implements AskingCall {
   readonly #silent = new AbortController()
   readonly #over = new AbortController()
   #timer: NodeJS.Timeout | undefined
+  /** Since when it works; undefined: it waits for a person, or has not begun. */
+  #since: number | undefined
+  #workedMs = 0
   #questions = 0
   #progress = 0
 
@@ -120,17 +125,23 @@ class RunningCall implements AskingCall {
     this.events.put({ kind: 'progress', message: (message ?? share).slice(0, 1000).toWellFormed() })
   }
 
-  /** A call that waits for a person is not silent. */
+  /** A call that waits for a person is not silent, and one that reports progress for ever ends all the same. */
   #listen(): void {
+    const now = performance.now()
+    if (this.#since !== undefined) this.#workedMs += now - this.#since
     clearTimeout(this.#timer)
-    if (this.#questions > 0) return
-    this.#timer = setTimeout(() => this.#silent.abort(), timeoutOf(this.#entry.config))
+    this.#since = this.#questions > 0 ? undefined : now
+    if (this.#since === undefined) return
+    const silence = timeoutOf(this.#entry.config)
+    const left = silence * MOST_SILENCES - this.#workedMs
+    const why = left < silence ? `lasted ${(silence * MOST_SILENCES) / 1000} s` : `gave no sign for ${silence / 1000} s`
+    this.#timer = setTimeout(() => this.#silent.abort(why), Math.max(0, Math.min(silence, left)))
   }
 
   #sentence(error: unknown): string {
     const { server, name } = this.#asked
     if (this.#silent.signal.aborted)
-      return `${name} of ${server} gave no sign for ${timeoutOf(this.#entry.config) / 1000} s and was cancelled`
+      return `${name} of ${server} ${String(this.#silent.signal.reason)} and was cancelled`
     if (this.#signal.aborted) return `${name} of ${server} was cancelled`
     if (error instanceof Refusal) return error.message
     return masked(`${name} of ${server} failed: ${(error as Error).message}`, this.#entry.secrets)

@@ -191,4 +191,10 @@ t.test('without podman the answer says how to install it', { ...walled(), ...wit
   const refused = await refusalOf(() => add({ client }, { id: 'engine', kind: 'docker', config: {} }))
   t.match(refused, { status: 501, message: 'podman not installed: apt-get install podman' })
   t.notOk(existsSync(join(data, 'capabilities/engine-attempts')))
+  const { cards } = await client.call('GET /capabilities/catalog')
+  const reason = 'podman not installed: apt-get install podman'
+  t.match(
+    cards.filter(({ available }) => !available),
+    exactly({ id: 'docker', reason }),
+  )
 })

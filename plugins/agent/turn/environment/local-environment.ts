@@ -1,26 +1,18 @@
 import { mkdir } from 'node:fs/promises'
 import { join, relative } from 'node:path'
-import {
-  accessTo,
-  allows,
-  commonReach,
-  isWithin,
-  Refusal,
-  refuse,
-  type ReachFolder,
-  ignored,
-} from '../../../../sdk/index.js'
+import { accessTo, commonReach, Refusal, refuse, type ReachFolder, ignored } from '../../../../sdk/index.js'
 import { listEnv, needProgram, type Env } from '../../../../sdk/node/programs/run.js'
 import { GitFailure } from '../../../../sdk/node/programs/git.js'
 import { tooLarge } from '../../../../sdk/node/files/large-files.js'
 import { inside } from '../../../../sdk/node/files/paths.js'
 import { accessViewWith } from '../../../../sdk/node/access/access-view.js'
-import { wallKind, walled, type WallSpec } from '../../../../sdk/node/wall/wall.js'
+import { walled, type WallSpec } from '../../../../sdk/node/wall/wall.js'
 import type { TurnPersona } from '../../../personas/contract.js'
 import { mayWrite, type TreeCommand, type TreeProgram } from '../../providers/adapter.js'
 import type { Conversation, CopyRepo } from '../../contract.js'
 import type { TurnNetwork } from './networks.js'
 import { pathOf } from '../../../../sdk/node/repositories/main-repository.js'
+import { startFolder } from '../../copies/start-folder.js'
 import type { SyncedCopy } from '../../copies/states.js'
 import { assertMasking } from '../../queue/message-checks.js'
 import type { References } from '../../secrets/references.js'
@@ -71,7 +63,7 @@ import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
 import { searchTools } from './search.js'
 import { saveSharedState } from './shared-state.js'
 import { terminalTools } from './terminal.js'
-import { turnCredential } from './turn-credential.js'
+import { turnCredential } from '../../networks/turn-credential.js'
 
 interface Tree extends PreparedTurn {
   readonly wall: Omit<WallSpec, 'cwd' | 'env'>
@@ -173,7 +165,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       helpers: await this.#deps.limits(),
       lineHashes: await this.#deps.lineHashes(),
       root,
-      cwd: await this.#start(root, conversation, folders),
+      cwd: await startFolder(workspace, root, conversation, folders),
       preamble: preambleOf(notes),
       attachments,
       mentions,
@@ -226,31 +218,6 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     for (const { path, access } of folders)
       if (access === 'work') await mkdir(await inside(root, path, { allowMissing: true }), { recursive: true })
     return folders
-  }
-
-  /**
-   * The folder in which a turn starts; instead of a missing one the root, or for a turn limited to folders the nearest
-   * one above it.
-   */
-  async #start(root: string, { startIn }: Conversation, folders: readonly ReachFolder[] | undefined): Promise<string> {
-    const found = startIn === undefined ? root : await this.#folder(root, startIn)
-    if (!folders || allows(folders, relative(root, found) || '.', 'read')) return found
-    const around =
-      folders.find(({ path, access }) => access === 'work' && startIn !== undefined && isWithin(path, startIn))
-      ?? folders.find(({ access }) => access === 'work')
-    return join(root, around?.path ?? '.')
-  }
-
-  /**
-   * A folder of the tree; outside the repositories of a copy that of the workspace. Instead of a missing one the root.
-   */
-  async #folder(root: string, path: string): Promise<string> {
-    const { workspace } = this.#deps
-    const found = (base: string) => inside(base, path).catch(() => undefined)
-    const here = await found(root)
-    if (here !== undefined || root === workspace || (await wallKind()) === 'none') return here ?? root
-    const there = await found(workspace)
-    return there === undefined ? root : join(root, relative(workspace, there))
   }
 
   /** Prepares the private copy for a turn: creates or repairs it, updates it, stores its checkpoint. */
@@ -359,18 +326,14 @@ export class LocalTurnEnvironment implements TurnEnvironment {
 
   /** The command that runs a program behind the wall of a turn. */
   async walled(turn: Turn, program: TreeProgram): Promise<TreeCommand> {
-    const tree = this.#treeOf(turn)
+    const tree = this.treeOf(turn)
     const { wall, root, cwd } = tree
     const begun = this.#deps.commands.of(turn.conversationId, turn.run)
     return treeCommand(wall, root, cwd, { ...program, ...(program.engine && onlyReads(turn, tree)) }, begun)
   }
 
   /** The tree of a turn that runs, and the folders of it that the turn is limited to. */
-  treeOf(turn: Turn): Pick<Tree, 'root' | 'folders'> {
-    return this.#treeOf(turn)
-  }
-
-  #treeOf(turn: Turn): Tree {
+  treeOf(turn: Turn): Tree {
     return this.#trees.get(turn) ?? refuse('conflict', 'the turn is being prepared: try again when it runs')
   }
 
@@ -389,7 +352,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       ...(persona && { persona }),
     })
     const own = folder === '.' ? root : folder && (await inside(root, folder))
-    const start = own ?? (await this.#start(root, conversation, folders))
+    const start = own ?? (await startFolder(workspace, root, conversation, folders))
     const cwd = join(workspace, relative(root, start))
     const { limits: _limits, ...started } = await walled(
       { ...wall, cwd, env: listEnv({ PWD: cwd }) },
