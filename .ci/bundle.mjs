@@ -26,6 +26,7 @@ export const ENTRIES = [
   'sdk/node/network/inside-child',
   'plugins/agent/providers/script-agent',
   'plugins/agent/tool-server/bridge',
+  'plugins/capabilities/docker/engine-child',
   'plugins/capabilities/ssh/relay-child',
   'plugins/chores/scans/scan-child',
   'plugins/workspace/derived/derive-child',

@@ -68,6 +68,8 @@ export interface RouteAccess extends BodyAccess {
   tokens: Scope[]
   /** Serves extensions alone, whose manifests name the route. */
   only?: 'extension'
+  /** A turn makes the call with its own credential too, for its own conversation; the handler holds it to that. */
+  turns?: true
   /** Accepts a ticket in the query field `ticket` in place of a credential. */
   ticket?: TicketAccess
   /** Answers before the start is done. */

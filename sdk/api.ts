@@ -14,6 +14,7 @@ import type { EndpointCalls } from '../plugins/endpoints/contract.js'
 import type { ExtensionsCalls } from '../plugins/extensions/contract.js'
 import type { GitCalls } from '../plugins/git/contract.js'
 import type { HistoryCalls } from '../plugins/history/contract.js'
+import type { InventoryCalls } from '../plugins/inventory/contract.js'
 import type { IssuesCalls, IssuesEvents } from '../plugins/issues/contract.js'
 import type { LogsCalls } from '../plugins/logs/contract.js'
 import type { LoopsCalls, LoopsEvents } from '../plugins/loops/contract.js'
@@ -87,6 +88,7 @@ export interface Api
     DisksCalls,
     PipelinesCalls,
     ShieldCalls,
+    InventoryCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */

@@ -146,6 +146,8 @@ export interface GroupRoute {
   tokens?: Scope[]
   /** It serves programs of extensions alone. */
   only?: 'extension'
+  /** A turn makes it with its own credential too. */
+  turns?: true
 }
 
 /** A loaded group: the calls it makes, and the routes it serves. */
@@ -336,6 +338,13 @@ export interface Kernel {
   'kernel.extension.mint'(input: { extension: string; reach: ExtensionReach[] }): { id: string; token: string }
   /** Ends the credential of a process, with its streams. */
   'kernel.extension.end'(input: { id: string }): Ok
+  /**
+   * Mints the credential of a turn: it makes the calls whose manifest lets turns make them, for this conversation. It
+   * is in memory alone; only this answer contains it.
+   */
+  'kernel.turn.mint'(input: { conversationId: string }): { id: string; token: string }
+  /** Ends the credential of a turn, with its streams. */
+  'kernel.turn.end'(input: { id: string }): Ok
   /** The pieces of the body of a request below a subtree, once. */
   'kernel.subtree.body'(input: { body: number }): Stream<{ bytes: Uint8Array }>
 }

@@ -88,6 +88,8 @@ export interface Caller {
   readonly name?: string
   readonly picture?: string
   readonly areas?: readonly string[]
+  /** The conversation of a turn that calls with its own credential; nothing of another one is within its reach. */
+  readonly conversationId?: string
 }
 
 /** Facts of the HTTP request of a call. */

@@ -27,6 +27,7 @@ const ROWS = {
   spawn: /\| spawn: .*, the loop stands still \| /,
   mask: /\| mask: 2,000 deltas a second, .* \| at most 2.00 % \| (?:reached|missed) \|/,
   git: /\| git: a blob to a spawn of git \| /,
+  'writes/inventory': /\| inventory: a change to git commit \| .* \| at most 1\.30x \| (?:reached|missed) \|/,
   workspace: /\| workspace: recall@5 of 6 questions in mode q \| /,
   large: /\| large: files that their pages leave out \| 0 \| at most 0 \| reached \|/,
   programs: /\| programs: the daemon, resident, with 2 turns in programs at once \| /,

@@ -16,7 +16,7 @@ const LINES = {
   kernelFile: 300,
   folders: {
     kernel: 1161,
-    'kernel/auth': 1501,
+    'kernel/auth': 1458,
     'kernel/config': 205,
     'kernel/extensions': 300,
     'kernel/http': 1402,
@@ -135,10 +135,17 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
   const own = `${file.split('/').slice(0, 2).join('/')}/`
   if (/^sdk\/(?:contract|refusal|client|api|cli-table)\.ts$/.test(file))
     return { values: [/^sdk\/(?!node\/)/], types: file === 'sdk/api.ts' ? [CONTRACTS] : [] }
-  // The client program draws what contracts describe, makes the sample's repository without a git of the machine, and
-  // packs extensions.
+  // The client program draws what contracts describe, makes the sample's repository without a git of the machine,
+  // packs extensions, and serves editors and assistants.
   if (file.startsWith('sdk/cli/'))
-    return { values: [/^sdk\//, /^node:/, /^(?:isomorphic-git|tar-stream)$/], types: [CONTRACTS] }
+    return {
+      values: [
+        /^sdk\//,
+        /^node:/,
+        /^(?:isomorphic-git|tar-stream|@agentclientprotocol\/sdk|@modelcontextprotocol\/server(?:\/stdio)?)$/,
+      ],
+      types: [CONTRACTS],
+    }
   // What programs of people show of a group: they read it without the group.
   if (CLI_TABLES.test(file)) return { values: [], types: [/^sdk\/(?:cli-table|api)\.ts$/, CONTRACTS] }
   if (file === 'sdk/extension.ts') return { values: [/^sdk\//], types: [/^plugins\/extensions\/contract\.ts$/] }

@@ -10,8 +10,8 @@ type AccessCalls = Pick<Handlers<Kernel>, 'kernel.access.admits' | 'kernel.group
 /** Who may use a route, for others. */
 export const servedRoute = (access: CallAccess): ServedRoute => {
   if ('open' in access) return { id: access.id }
-  const { id, role, tokens, only } = access
-  return { id, role, tokens, ...(only && { only }) }
+  const { id, role, tokens, only, turns } = access
+  return { id, role, tokens, ...(only && { only }), ...(turns && { turns }) }
 }
 
 /** Serves `kernel.access.admits`, whether the caller may use a route of these groups, and `kernel.groups`. */

@@ -1,14 +1,13 @@
 import { refuse } from '../../sdk/refusal.js'
-import type { Caller, Role } from '../../sdk/types.js'
+import type { Caller } from '../../sdk/types.js'
 import type { RouteAccess } from '../manifest.js'
-
-const RANK: { readonly [role in Role]: number } = { viewer: 0, collaborator: 1, maintainer: 2, owner: 3 }
+import { RANK } from './book.js'
 
 /**
  * Returns the caller if it may use the route; otherwise refuses and says what is needed. All access is decided here.
  */
 export const admit = (caller: Caller, access: RouteAccess): Caller => {
-  const { id, role, tokens, only } = access
+  const { id, role, tokens, only, turns } = access
   const needed = only ? 'only extensions whose manifest names it can' : `sign in as ${role}`
   switch (caller.kind) {
     case 'session':
@@ -27,6 +26,12 @@ export const admit = (caller: Caller, access: RouteAccess): Caller => {
     case 'run':
       if (tokens.length) return ranked(caller, access)
       return refuse('forbidden', `runs cannot make the call ${id}; ${needed}`)
+    case 'turn':
+      if (turns) return caller
+      return refuse(
+        'forbidden',
+        `turns cannot make the call ${id}; propose it at POST /approvals, so that a person decides`,
+      )
     default:
       return refuse('forbidden', `callers of kind ${caller.kind} cannot make the call ${id}; ${needed}`)
   }

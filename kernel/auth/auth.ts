@@ -3,6 +3,7 @@ import type { IdentityProvider, Kernel, KernelEvents, OpenedSession } from '../.
 import { admitProof, BadCode } from './admission.js'
 import { areasOf, findOwner, openBook, type PersonRecord, type SessionRecord, shownOf } from './book.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
+import { CallLimits } from '../../sdk/node/access/call-limits.js'
 import { Failures } from '../../sdk/node/access/failures.js'
 import { MemorySecrets } from '../../sdk/node/access/memory-secrets.js'
 import { refuse } from '../../sdk/refusal.js'
@@ -12,7 +13,6 @@ import type { Credential } from './credential.js'
 import { extensionToken, reachedBy, type AskedRoute, type ExtensionToken } from '../extensions/extension-tokens.js'
 import { kernelMemberCalls } from './members.js'
 import type { KeptFiles } from '../../sdk/node/files/kept.js'
-import { CallLimits } from './call-limits.js'
 import { Sessions } from './sessions.js'
 import { Tickets, type Shown } from './tickets.js'
 import { Tokens, type TokenRecord } from './tokens.js'
@@ -25,7 +25,8 @@ const SWEEP = 10_000
 
 type AuthCall = Extract<
   keyof Kernel,
-  `kernel.${'identity' | 'members' | 'session' | 'ticket' | 'token'}.${string}` | `kernel.extension.${'mint' | 'end'}`
+  | `kernel.${'identity' | 'members' | 'session' | 'ticket' | 'token'}.${string}`
+  | `kernel.${'extension' | 'turn'}.${'mint' | 'end'}`
 >
 
 /** The kernel calls that authentication serves. */
@@ -110,6 +111,7 @@ export const createAuth = async ({
   const codes = new Codes(kept, now)
   const tokens = await Tokens.open(files, now)
   const extensions = new MemorySecrets<ExtensionToken>('sbe')
+  const turns = new MemorySecrets<Caller>('sbt')
   const tickets = new Tickets(now)
   const limits = new CallLimits(now)
   const ended: AuthOptions['ended'] = what => {
@@ -184,6 +186,8 @@ export const createAuth = async ({
       emit?.('extension.reached', { extension: process.extension, entry })
       return caller
     }
+    const turn = kind === 'turn' ? turns.check(value) : undefined
+    if (turn) return turn
     const token = kind === 'token' ? tokens.check(value, address) : undefined
     return token ? tokenCaller(token) : fail(address, UNKNOWN[kind], kind)
   }
@@ -201,6 +205,11 @@ export const createAuth = async ({
   const onlyOwner = ({ caller }: Context): void => {
     if (caller.kind === 'session' && caller.role === 'owner') return
     refuse('forbidden', `only a session of the owner can mint control tokens, found a caller of kind ${caller.kind}`)
+  }
+
+  const endInner = (secrets: { end(id: string): boolean }, tokenId: string) => {
+    if (secrets.end(tokenId)) ended({ tokenId })
+    return { ok: true } as const
   }
 
   const handlers: AuthHandlers = {
@@ -237,10 +246,9 @@ export const createAuth = async ({
     'kernel.ticket.mint': (wanted, { caller }) => tickets.mint(wanted, caller),
     'kernel.ticket.redeem': ({ address, ...shown }) => redeem(shown, address),
     'kernel.extension.mint': ({ extension, reach }) => extensions.mint(id => extensionToken(id, extension, reach)),
-    'kernel.extension.end': ({ id }) => {
-      if (extensions.end(id)) ended({ tokenId: id })
-      return { ok: true }
-    },
+    'kernel.extension.end': ({ id }) => endInner(extensions, id),
+    'kernel.turn.mint': ({ conversationId }) => turns.mint(id => turnCaller(id, conversationId)),
+    'kernel.turn.end': ({ id }) => endInner(turns, id),
     'kernel.token.mint': async (input, context) => {
       onlyOwner(context)
       return armed(await tokens.mint(input))
@@ -295,4 +303,12 @@ const tokenCaller = ({ id, label, scope }: TokenRecord): Caller => ({
   role: ROLE[scope],
   scope,
   tokenId: id,
+})
+
+const turnCaller = (tokenId: string, conversationId: string): Caller => ({
+  kind: 'turn',
+  actor: `conversation:${conversationId}`,
+  role: 'collaborator',
+  tokenId,
+  conversationId,
 })

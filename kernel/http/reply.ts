@@ -2,7 +2,7 @@ import { pipeline } from 'node:stream/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { STATUS_CODES, type ServerResponse } from 'node:http'
 import { isIdentified, isPosition, isWatch, type GivenBytes, type Position } from '../../sdk/contract.js'
-import { drained } from './drained.js'
+import { drained } from '../../sdk/node/concurrency/drained.js'
 import { codeOf } from '../../sdk/node/files/paths.js'
 import { namesTag } from '../../sdk/node/pages/entity-tag.js'
 import { MESSAGE_PAGE_HEADERS, messagePage } from '../../sdk/node/pages/message-page.js'
@@ -31,6 +31,7 @@ export interface StreamReply extends HttpReply {
 
 const HEARTBEAT = 15_000
 const HEAD_WAIT = 1_000
+const LEAVE_WAIT = 5_000
 const COMMENT = Buffer.from(': \n\n')
 
 /**
@@ -126,6 +127,7 @@ export const sendStream = async (context: StreamReply, events: AsyncIterable<unk
   const { res, signal } = context
   const iterator = events[Symbol.asyncIterator]()
   let next = iterator.next()
+  let between = true
   try {
     await Promise.race([next, delay(HEAD_WAIT, undefined, { signal, ref: false }).catch(ignored('the request ended'))])
     begin(context)
@@ -134,6 +136,7 @@ export const sendStream = async (context: StreamReply, events: AsyncIterable<unk
       // It says why it ends, also one that was ended before it began.
       if (isWatch(value)) return await context.kernel.live.serve(sinkOf(res), value.watch, context.lastEventId, signal)
       if (signal.aborted) return
+      between = !isPosition(value)
       if (done) return isPosition(value) ? await sendJournal(context, value) : end(res, 'done', value ?? {})
       if (
         !res.write(
@@ -152,8 +155,18 @@ export const sendStream = async (context: StreamReply, events: AsyncIterable<unk
     if (refusal.reason === 'failed') throw error
   } finally {
     void iterator.return?.()
-    if (signal.aborted) res.destroy()
+    if (signal.aborted) leave(res, signal, between)
   }
+}
+
+/**
+ * Ends a stream that was aborted: with why, if its credential ended and no event is half sent. A client that does not
+ * read is not waited for.
+ */
+const leave = (res: ServerResponse, { reason }: AbortSignal, between: boolean): void => {
+  if (!(reason instanceof Refusal) || !res.headersSent || res.writableEnded) return void res.destroy()
+  res.end(between ? encode('error', reason.body) : '')
+  setTimeout(() => res.destroy(), LEAVE_WAIT).unref()
 }
 
 /**
@@ -167,7 +180,10 @@ const begin = ({ res, lines }: Pick<HttpReply, 'res' | 'lines'>): void => {
 }
 
 const sendJournal = async ({ res, kernel, signal }: StreamReply, { journal, after }: Position): Promise<void> => {
-  await kernel.journals.pump(journal, after, res, signal, { idle: { every: HEARTBEAT, write: COMMENT } })
+  await kernel.journals.pump(journal, after, res, signal, {
+    idle: { every: HEARTBEAT, write: COMMENT },
+    last: ({ reason }) => (reason instanceof Refusal ? Buffer.from(encode('error', reason.body)) : undefined),
+  })
   if (!signal.aborted) res.end()
 }
 

@@ -9,6 +9,7 @@ import type { AccountList, ProviderAccount, ProviderLimits, ProviderStanding } f
 import { Leases } from './lending/leases.js'
 import { Renewals } from './lending/renewals.js'
 import { ranked, shownRefusal } from './limits/choice.js'
+import { HeardRates } from './limits/rates.js'
 import { LimitReadings } from './limits/readings.js'
 import { Refusals, type MetRefusal } from './limits/refusals.js'
 import { headersFor, providerWire } from './provider-wire.js'
@@ -31,6 +32,7 @@ export class Accounts {
   readonly #renewals: Renewals
   readonly #refusals: Refusals
   readonly #readings: LimitReadings
+  readonly #rates = new HeardRates()
   readonly #connecting = new KeyedMutex()
   readonly leases: Leases
   readonly signIns: SignIns
@@ -131,6 +133,7 @@ export class Accounts {
     return accountRow(account, definition, {
       people: seesPeople(caller),
       windows: this.#readings.windows(account.id, definition),
+      rates: this.#rates.of(account.id),
       ...(refusal && { refusal }),
     })
   }
@@ -165,6 +168,7 @@ export class Accounts {
         .revoke(definition, found.credential)
         .catch(error => this.#host.log.warn('revoking a credential failed', { error: String(error) }))
     await this.#stored.remove(definition.id, id)
+    this.#rates.forget(id)
     await Promise.all([this.#readings.forget(id), this.#refusals.clear(definition.id, id)])
     this.#host.emit('account.disconnected', { provider: definition.id, account: id })
     this.#changed(definition.id)
@@ -187,8 +191,14 @@ export class Accounts {
   }
 
   /** Reads limits from the headers of an answer. */
-  async heard(provider: string, account: string, headers: { readonly [name: string]: string }): Promise<LimitWindow[]> {
+  async heard(
+    provider: string,
+    account: string,
+    headers: { readonly [name: string]: string },
+    rates: readonly LimitWindow[] = [],
+  ): Promise<LimitWindow[]> {
     if (!this.holds(provider, account)) return []
+    if (this.#rates.hear(account, rates)) this.#changed(provider)
     return this.#readings.heard(await this.definition(provider), account, headers)
   }
 

@@ -33,6 +33,8 @@ export interface ProviderAccount {
   detail?: string
   /** Left out: not measured, or the provider does not tell. */
   usage?: AccountUsage
+  /** Its limits by the minute, as its last answer to a turn told them; no allowance, and gone when they are whole. */
+  rates?: LimitWindow[]
 }
 /** How an attempt to sign in stands. */
 export type SignInProgress = 'waiting' | 'exchanging' | 'done' | 'failed' | 'expired' | 'abandoned'
@@ -166,9 +168,13 @@ export interface AccountServices {
   /** Lists the credentials that are held. */
   'accounts.inventory'(): { credentials: HeldCredential[] }
   /** Reads how full limits are from the headers of an ordinary answer, and returns what they say. */
-  'limits.heard'(input: { provider: string; account: string; headers: { [name: string]: string } }): {
-    windows: LimitWindow[]
-  }
+  'limits.heard'(input: {
+    provider: string
+    account: string
+    headers: { [name: string]: string }
+    /** The limits by the minute that they tell. */
+    rates?: LimitWindow[]
+  }): { windows: LimitWindow[] }
 }
 
 /** What happens to accounts. */

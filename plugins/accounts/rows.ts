@@ -19,10 +19,10 @@ export const accountLabel = (
 export const accountRow = (
   account: StoredAccount,
   definition: ProviderDefinition,
-  seen: { people: boolean; windows: LimitWindow[]; refusal?: StandingRefusal },
+  seen: { people: boolean; windows: LimitWindow[]; rates: LimitWindow[]; refusal?: StandingRefusal },
 ): ProviderAccount => {
   const { id, email, organization, scope, connectedAt, problem } = account
-  const { people, windows, refusal } = seen
+  const { people, windows, rates, refusal } = seen
   const detail = problem ?? (refusal && refusal.kind !== 'limit' ? refusal.message : undefined)
   return {
     id,
@@ -36,5 +36,6 @@ export const accountRow = (
     ...(windows.length > 0 && {
       usage: { windows, measuredAt: Math.max(...windows.map(({ measuredAt }) => measuredAt)) },
     }),
+    ...(rates.length > 0 && { rates }),
   }
 }

@@ -7,7 +7,7 @@ import type { ConversationCalls } from './conversations/contract.js'
 import type { CopyCalls } from './copies/contract.js'
 import type { NetworkCalls } from './networks/contract.js'
 import type { OutputCalls } from './outputs/contract.js'
-import type { CompletionCalls, ProviderCalls, ProviderRefusal } from './providers/contract.js'
+import type { CompletionCalls, EmbeddingCalls, ProviderCalls, ProviderRefusal } from './providers/contract.js'
 import type { QueueCalls } from './queue/contract.js'
 import type { SessionRecordCalls } from './records/contract.js'
 import type { SubagentCalls } from './subagents/contract.js'
@@ -41,6 +41,7 @@ export interface Agent
     BoardCalls,
     ProviderCalls,
     CompletionCalls,
+    EmbeddingCalls,
     SessionRecordCalls,
     SubagentCalls,
     CopyCalls,

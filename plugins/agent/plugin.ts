@@ -164,7 +164,7 @@ export const activate = async (host: Host): Promise<void> => {
   const outputs = new CommandOutputs(data, store, log)
   const kept = new KeptPrograms({ store, log, masker: () => stored.masker })
   const environment = new LocalTurnEnvironment({
-    ...{ workspace, data, host, log, locks, limiter, limits, settings, stored, bound },
+    ...{ workspace, data, host, log, locks, limiter, limits, settings, stored, bound, listeners },
     ...{ conversations, copies, anchors, commands, outputs, remembered, networks, shared, underWay, kept },
     leaveShared: id => peers.leaveShared(id),
     lineHashes: async () => (await settings())?.hashlineEdits ?? false,

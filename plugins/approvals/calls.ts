@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { refuse, Refusal, type Caller, type Context, type Handlers, type Host } from '../../sdk/index.js'
 import { reachFor, accessViewFor } from '../../sdk/node/access/asked-reach.js'
-import { accessToConversation } from '../../sdk/node/access/conversation-reach.js'
+import { accessToConversation, ofCaller } from '../../sdk/node/access/conversation-reach.js'
 import { limitsOf, refuseReading } from '../../sdk/node/access/access-view.js'
 import type { PathTree } from '../../sdk/node/files/open-path.js'
 import type { Access } from '../../sdk/reach.js'
@@ -124,9 +124,18 @@ export const approvalsCalls = ({ host, queue, copies }: ApprovalCallDeps): Handl
     return Promise.all(found.map(item => shown(item, caller, find)))
   }
 
-  const propose = async (input: ApprovalInput, context: Context): Promise<Approval> => {
+  /** Where the files lie that a caller names: a turn's are those of its own tree. */
+  const treeFor = async (caller: Caller): Promise<Omit<PathTree, 'readsGit'>> => {
+    const { conversationId } = caller
+    if (conversationId === undefined) return { root: host.place.workspace, reach: await reachFor(host, caller) }
+    const { root, folders } = await host.call('agent.tree', { conversationId })
+    return { root, reach: folders }
+  }
+
+  const propose = async (asked: ApprovalInput, context: Context): Promise<Approval> => {
     const { caller } = context
-    const { conversationId } = input
+    const conversationId = ofCaller(caller, asked.conversationId)
+    const input = { ...asked, ...(conversationId !== undefined && { conversationId }) }
     if (conversationId !== undefined) {
       const access =
         (await liveConversation(host, conversationId)) && (await accessOf(host, caller)({ conversationId }))
@@ -134,8 +143,7 @@ export const approvalsCalls = ({ host, queue, copies }: ApprovalCallDeps): Handl
       if (access === 'read') refuseReading(conversationId)
     }
     const by = { actor: caller.actor, owner: ownerOf(caller), replacesAll: isMaintainer(caller) }
-    const tree = { root: host.place.workspace, reach: await reachFor(host, caller) }
-    return shown(await file(input, by, tree, context), caller)
+    return shown(await file(input, by, await treeFor(caller), context), caller)
   }
 
   return {

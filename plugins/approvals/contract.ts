@@ -179,8 +179,12 @@ export interface ApprovalsCalls {
    * A known `id` names an item of one's own, or of anybody for a maintainer; an earlier yes is then lost. Files are
    * copied now: what is approved is what is sent.
    *
+   * A command of a turn makes it too, at `SANDBOX_DAEMON` with `SANDBOX_TURN_TOKEN` in `x-sandbox-turn`: for its own
+   * conversation, with files of its own tree. Every other call answers it 403.
+   *
    * - 400: a body of the other kind, arguments over 64 KiB, or a path that leaves the workspace
    * - 403: it replaces somebody else's item
+   * - 404: a turn names another conversation
    * - 409: it is being sent, or done
    * - 413: the files have more than 100 MiB together
    * - 422: a path names no file, the value of a stored secret is in it, or there is no such conversation

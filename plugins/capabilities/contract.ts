@@ -195,7 +195,7 @@ export interface CapabilityServices {
   'mcp.call'(input: ToolAsked): Stream<ToolProgress | ToolElicits | ToolAnswered>
   /** Answers what a server asked while a call of it runs. */
   'mcp.answer'(input: ElicitAnswer): Ok
-  /** Ends the servers that were started for a conversation. */
+  /** Ends the servers and the container engine that were started for a conversation, and removes its images. */
   'mcp.release'(input: { conversationId: string }): Ok
   /**
    * Gives the variables of the connected command-line tools, what ssh needs for the connected servers, and the folders

@@ -7,6 +7,8 @@ import { cardedKind } from './cards/carded-kind.js'
 import { cliKind, variablesOfCli } from './cards/cli-kind.js'
 import { OfferedCards } from './cards/offered-cards.js'
 import { capabilities as calls, type CapabilitiesCalls } from './contract.js'
+import { connectedEngine, dockerKind, engineForTurn, sweepEngineAttempts } from './docker/docker-kind.js'
+import { ContainerEngines } from './docker/engines.js'
 import { examples } from './examples.js'
 import { Kinds } from './kinds/kinds.js'
 import { loginCalls } from './login/calls.js'
@@ -36,7 +38,7 @@ const MCP_FIELDS = [
 ]
 
 /** The kinds of which the programs of turns get something. */
-const GIVEN: ReadonlySet<string> = new Set(['cli', 'ssh'])
+const GIVEN: ReadonlySet<string> = new Set(['cli', 'ssh', 'docker'])
 
 /** Connects outside systems and agent programs, and serves them to turns. */
 export const activate = async (host: Host): Promise<void> => {
@@ -63,10 +65,15 @@ export const activate = async (host: Host): Promise<void> => {
   })
   await sweepAttempts(host.place.folder)
   const doors = new SshDoors(host, () => capabilities.entries)
+  await sweepEngineAttempts(host.place.folder)
+  const engines = new ContainerEngines({ host, settings: () => connectedEngine(capabilities.entries) })
+  host.on('turn.settled', ({ conversationId }) => engines.ended(conversationId))
+  host.on('conversation.archived', ({ conversationId }) => void engines.release(conversationId))
   const own: KindHandler[] = [
     cardedKind(agentKind(host), cards, AGENT_FIELDS),
     cardedKind(mcp.kind, cards, MCP_FIELDS),
     ...[cliKind(cards), sshKind(host, doors), plugins, ...sites.kinds, walletKind(host)],
+    dockerKind(host, engines, () => capabilities.entries),
   ]
   const kinds = new Kinds(host, own)
   const capabilities: Capabilities = new Capabilities(host, kinds, cards)
@@ -97,6 +104,7 @@ export const activate = async (host: Host): Promise<void> => {
     await capabilities.recover()
     await plugins.sweep()
     await wallets.sweep()
+    await engines.sweep()
   })
 
   host.contribute('system.manifestProblems', async () => [
@@ -112,6 +120,10 @@ export const activate = async (host: Host): Promise<void> => {
   const codes = oneTimeCodes(host, { entries: () => capabilities.entries, vault: capabilities.vault })
   await host.serve(calls, {
     ...mcp.calls,
+    'mcp.release': async (asked, context) => {
+      await engines.forget(asked.conversationId)
+      return mcp.calls['mcp.release'](asked, context)
+    },
     ...actionCalls(() => capabilities.entries),
     ...logins,
     ...codes.calls,
@@ -144,22 +156,28 @@ export const activate = async (host: Host): Promise<void> => {
       const { entry, problem } = await capabilities.entries.open(found)
       return problem ? refuse('conflict', problem.detail!) : runtimeOf(entry, found.label)
     },
-    'env.variables': async ({ capabilities: wanted }) => {
+    'env.variables': async ({ conversationId, capabilities: wanted }) => {
       const variables: { [name: string]: string } = {}
       const reached: OpenEntry[] = []
+      let engine: OpenEntry | undefined
       for (const found of await capabilities.entries.all()) {
         if (!GIVEN.has(found.kind) || (wanted && !wanted.includes(found.id))) continue
         const { entry, problem } = await capabilities.entries.open(found)
         if (problem) continue
         if (found.kind === 'ssh') reached.push(entry)
+        else if (found.kind === 'docker') engine ??= entry
         else Object.assign(variables, variablesOfCli(entry, cards.cli(entry.config.provider)))
       }
-      const { variables: more, files = [], ...others } = await serversForTurn(host, doors, reached)
+      const servers = await serversForTurn(host, doors, reached)
+      const containers = await engineForTurn(engines, conversationId, engine)
+      const notes = [...(servers.notes ?? []), ...(containers.notes ?? [])]
       const agents = await plugins.folders(wanted)
       const shown = agents.filter(({ dir, seen }) => dir !== seen).map(({ dir, seen }) => ({ from: dir, to: seen }))
+      const files = [...(servers.files ?? []), ...(containers.files ?? []), ...shown]
       return {
-        ...{ variables: { ...variables, ...more }, ...others },
-        ...(files.length + shown.length > 0 && { files: [...files, ...shown] }),
+        variables: { ...variables, ...servers.variables, ...containers.variables },
+        ...(notes.length > 0 && { notes }),
+        ...(files.length > 0 && { files }),
         ...(agents.length > 0 && { agents }),
       }
     },

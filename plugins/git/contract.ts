@@ -6,6 +6,7 @@ import type { CloneCalls } from './clones/contract.js'
 import type { CommitCalls } from './commits/contract.js'
 import type { GitFileCalls } from './files/contract.js'
 import type { OperationCalls } from './operations/contract.js'
+import type { PathServices } from './paths/contract.js'
 import type { RemoteCalls } from './remotes/contract.js'
 import type { GitSideCalls } from './sides/contract.js'
 import type { StashCalls } from './stash/contract.js'
@@ -16,6 +17,7 @@ export type * from './clones/contract.js'
 export type * from './commits/contract.js'
 export type * from './files/contract.js'
 export type * from './operations/contract.js'
+export type * from './paths/contract.js'
 export type * from './records.js'
 export type * from './remotes/contract.js'
 export type * from './sides/contract.js'
@@ -41,6 +43,7 @@ export interface GitCalls
     GitServices,
     GitSideCalls,
     OperationCalls,
+    PathServices,
     RemoteCalls,
     StashCalls {}
 

@@ -16,6 +16,7 @@ import { gitFileCalls } from './files/calls.js'
 import { Objects } from './objects/objects.js'
 import { operationCalls } from './operations/calls.js'
 import { recoverWrites } from './operations/recovery.js'
+import { pathCalls } from './paths/calls.js'
 import { remoteReads } from './remotes/calls.js'
 import { Fetches } from './remotes/fetching.js'
 import { remoteWrites } from './remotes/writes.js'
@@ -64,6 +65,7 @@ export const activate = async (host: Host): Promise<void> => {
     ...remoteWrites(remotes, fetches),
     ...(await cloneCalls(remotes, fetches)),
     ...sideCalls(repositories, objects),
+    ...pathCalls({ ...writes, folder: host.place.folder }),
     ...gitFileCalls(host, repositories, objects),
   }
   await host.serve(gitContract, refusingDamaged(handlers))

@@ -2,7 +2,7 @@ import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { refuse, Refusal, type Caller, type Context, type Handlers, type Host } from '../../sdk/index.js'
 import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
-import { accessToConversation, refuseUnknown } from '../../sdk/node/access/conversation-reach.js'
+import { accessToConversation, ofCaller, refuseUnknown } from '../../sdk/node/access/conversation-reach.js'
 import { limitsOf, refuseReading } from '../../sdk/node/access/access-view.js'
 import { sendPush } from '../../sdk/node/push/send-push.js'
 import { promptWords } from '../../sdk/node/push/words.js'
@@ -181,6 +181,7 @@ export const needsCalls = (host: Host, needs: Needs, markKey: string): Handlers<
     },
     'POST /needs': async (input, context) => {
       const { caller } = context
+      ofCaller(caller, input.conversationId)
       const access = await accessOf(host, caller)(input)
       if (access === undefined) return refuseUnknown(input.conversationId)
       if (access === 'read') refuseReading(input.conversationId)

@@ -123,6 +123,9 @@ export interface NeedsCalls {
   /**
    * Raise a need for a conversation, as the tool `Need` does from inside a turn.
    *
+   * A command of a turn makes it too, at `SANDBOX_DAEMON` with `SANDBOX_TURN_TOKEN` in `x-sandbox-turn`, for its own
+   * conversation.
+   *
    * - 400: a choice without options, a secret without `secretKey`, or two fields with one key
    * - 404: no such conversation
    * - 422: unknown card, or `expiresAt` has passed

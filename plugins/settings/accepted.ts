@@ -12,6 +12,8 @@ import type {
 
 /** The settings that allow something; a file that sets them may have come with the code. */
 export type Reaching = Pick<Settings, 'network' | 'networkAllow' | 'networkOnly'> & {
+  /** The model that texts of files are sent to. */
+  readonly searchModel?: string
   /** Absent before the first write of it. */
   readonly admission?: AdmissionFloor
   readonly commandRules?: CommandRules
@@ -23,7 +25,7 @@ export type Reaching = Pick<Settings, 'network' | 'networkAllow' | 'networkOnly'
 export const NOTHING_ACCEPTED: Reaching = { network: 'own', networkAllow: [], networkOnly: false }
 const KEYS = Object.keys(NOTHING_ACCEPTED) as Exclude<
   keyof Reaching,
-  'admission' | 'commandRules' | 'actionRules' | 'rules'
+  'searchModel' | 'admission' | 'commandRules' | 'actionRules' | 'rules'
 >[]
 const STRICTNESS: { readonly [verdict in SettingVerdict]: number } = { allow: 0, hold: 1, deny: 2 }
 
@@ -38,10 +40,21 @@ const SOURCES = Object.keys(ALL_ADMITTED) as (keyof AdmissionFloor)[]
 export const acceptedAfter = (before: Reaching, set: SettingsGiven, unset: readonly SettingKey[]): Reaching => {
   const gone = KEYS.filter(key => unset.includes(key)).map(key => [key, NOTHING_ACCEPTED[key]])
   const given = KEYS.flatMap(key => (set[key] === undefined ? [] : [[key, set[key]]]))
-  const { admission: floor, commandRules: commands, actionRules: actions, rules: standing, ...rest } = before
-  const kept = <R>(key: 'commandRules' | 'actionRules' | 'rules', given: R | undefined, had: R | undefined) =>
-    unset.includes(key) ? undefined : (given ?? had)
+  const {
+    admission: floor,
+    commandRules: commands,
+    actionRules: actions,
+    rules: standing,
+    searchModel,
+    ...rest
+  } = before
+  const kept = <R>(
+    key: 'commandRules' | 'actionRules' | 'rules' | 'searchModel',
+    given: R | undefined,
+    had: R | undefined,
+  ) => (unset.includes(key) ? undefined : (given ?? had))
   const rules = kept<readonly Rule[]>('rules', set.rules, standing)
+  const model = kept('searchModel', set.searchModel, searchModel)
   const commandRules = kept('commandRules', set.commandRules, commands)
   const actionRules = kept('actionRules', set.actionRules, actions)
   const admission = unset.includes('admission')
@@ -56,6 +69,7 @@ export const acceptedAfter = (before: Reaching, set: SettingsGiven, unset: reado
     ...(commandRules && { commandRules }),
     ...(actionRules && { actionRules }),
     ...(rules && { rules }),
+    ...(model && { searchModel: model }),
   }
 }
 
@@ -79,8 +93,10 @@ export const narrowed = (
   accepted: Reaching,
 ): Pick<
   Settings,
-  'network' | 'networkAllow' | 'networkOnly' | 'admission' | 'commandRules' | 'actionRules' | 'rules'
+  'network' | 'networkAllow' | 'networkOnly' | 'searchModel' | 'admission' | 'commandRules' | 'actionRules' | 'rules'
 > => ({
+  // What the file names would get the texts of the workspace.
+  searchModel: said.searchModel === accepted.searchModel ? said.searchModel : '',
   network: said.network === accepted.network ? said.network : 'own',
   networkAllow: said.networkAllow.filter(entry => accepted.networkAllow.includes(entry)),
   networkOnly: said.networkOnly || accepted.networkOnly,
@@ -120,6 +136,7 @@ export const unaccepted = (said: Settings, accepted: Reaching): string[] => {
         .filter(rule => wanted![rule] !== held![rule])
         .map(rule => `${key}: ${wanted![rule] ?? 'no rule'} for ${rule.slice(0, 121)} ${until}`)
     }),
+    ...(said.searchModel === now.searchModel ? [] : [`searchModel: ${said.searchModel} ${until}`]),
     ...rulesApart(said.rules, now.rules).map(id => `rules: ${id} ${until}`),
     ...admitted.map(source => `admission: ${said.admission[source]} for ${source} ${until}`),
   ]

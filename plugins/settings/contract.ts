@@ -145,6 +145,15 @@ export interface Settings {
   autoTierEagerness: 'cautious' | 'balanced' | 'eager'
   /** The cheaper models for easy turns, tried in order: `<provider>:<model>`, none unless set. */
   autoFastModels: ModelKey[] & tags.MaxItems<10>
+  /**
+   * The embedding model that search ranks by, `<provider>:<model>` of a model server or an account; none unless set:
+   * what is learned here, and nothing is sent.
+   *
+   * Once a search in words is made, each part of 40 lines of the files that search reads is sent to it with its path,
+   * and each question in words; not files whose names say that they hold secrets. A file of settings that came with
+   * the code names none.
+   */
+  searchModel: string & tags.Pattern<'^(?:[^\\s:]+:\\S.*)?$'> & tags.MaxLength<200>
   /** Rules for the end of turns, pushes and landings, in their order; none unless set. */
   rules: RuleList
   /** Days without activity until a finished conversation is archived, 3 unless set; 0: never. */

@@ -43,6 +43,7 @@ export const DEFAULTS: Settings = {
   autoTier: 'shadow',
   autoTierEagerness: 'balanced',
   autoFastModels: [],
+  searchModel: '',
   rules: [],
   agentRetentionDays: 3,
   autoResumeOnRestart: false,

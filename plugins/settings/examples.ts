@@ -30,6 +30,7 @@ const SETTINGS: Settings = {
   autoTier: 'on',
   autoTierEagerness: 'balanced',
   autoFastModels: ['endpoint/local:qwen3-small'],
+  searchModel: '',
   rules: [LINT],
   agentRetentionDays: 3,
   autoResumeOnRestart: true,

@@ -1,5 +1,6 @@
 import { activityVerb } from './verbs/activity.js'
 import { accountVerb } from './verbs/account.js'
+import { acpVerb } from './verbs/acp/acp.js'
 import { agentVerb } from './verbs/agent.js'
 import { areasVerb } from './verbs/access/areas.js'
 import { fork, rewindVerb } from './verbs/back.js'
@@ -16,6 +17,7 @@ import { candidates, type FittingWords } from './complete/complete.js'
 import { configVerb } from './verbs/config.js'
 import { completion, FILES_FIT, wordsOf } from './verbs/completion.js'
 import { archive, rename, steerVerb } from './verbs/conversation.js'
+import { doctor } from './doctor/doctor.js'
 import { events } from './verbs/events.js'
 import { agentsVerb, diff, discard, land } from './verbs/fleet.js'
 import { extension } from './verbs/extension/extension.js'
@@ -24,6 +26,7 @@ import { link } from './verbs/link.js'
 import { login } from './verbs/access/login.js'
 import { logsVerb } from './verbs/logs.js'
 import { machine } from './verbs/machine.js'
+import { mcpVerb } from './verbs/mcp/mcp.js'
 import { members } from './verbs/access/members.js'
 import { modelVerb } from './verbs/model.js'
 import { modelsVerb } from './verbs/models.js'
@@ -87,6 +90,7 @@ export const VERBS: readonly Verb[] = [
   logsVerb,
   usage,
   machine,
+  doctor,
   wall,
   network,
   configVerb,
@@ -94,6 +98,8 @@ export const VERBS: readonly Verb[] = [
   call,
   calls,
   completion,
+  acpVerb,
+  mcpVerb,
   scriptAgentVerb,
 ]
 

@@ -23,6 +23,7 @@ const BENCHES = [
   'native',
   'programs',
   'git',
+  'writes/inventory',
   'workspace',
   'large',
   'extensions',

@@ -153,6 +153,57 @@ t.test('a turn is run, reviewed and landed', async t => {
   t.equal(readFileSync(join(work, 'notes.md'), 'utf8'), '# Notes\n')
 })
 
+/** Writes requests to a program of this package, each after the answer to the one before, and prints the answers. */
+const SPEAKER = `import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+const [, , verb, ...requests] = process.argv
+const child = spawn('sandbox', [verb], { stdio: ['pipe', 'pipe', 'inherit'] })
+let session = ''
+const next = () => {
+  const request = requests.shift()
+  if (request === undefined) child.stdin.end()
+  else child.stdin.write(request.replaceAll('SESSION', session) + '\\n')
+}
+next()
+for await (const line of createInterface({ input: child.stdout })) {
+  console.log(line)
+  const { id, result, method } = JSON.parse(line)
+  session ||= result?.sessionId ?? ''
+  if (id !== undefined && method === undefined) next()
+}
+`
+
+/** What a program of this package answers to these requests, one line each. */
+const spoken = (verb: string, requests: readonly { method: string; params: object }[]): Promise<string> => {
+  const lines = requests.map((request, id) => `'${JSON.stringify({ jsonrpc: '2.0', id, ...request })}'`)
+  return prints(`node ~/speak.mjs ${verb} ${lines.join(' ')}`, work)
+}
+
+t.test('an editor and an assistant of the user work through it', async t => {
+  place.give('speak.mjs', SPEAKER)
+  const prompt = (text: string) => ({
+    method: 'session/prompt',
+    params: { sessionId: 'SESSION', prompt: [{ type: 'text', text }] },
+  })
+  const editor = await spoken('acp', [
+    { method: 'initialize', params: { protocolVersion: 1 } },
+    { method: 'session/new', params: { cwd: work, mcpServers: [] } },
+    prompt('write edited.md\n| # Edited\nsay from the editor'),
+    prompt('/land'),
+    { method: 'session/list', params: { cwd: work } },
+  ])
+  t.match(editor, /from the editor[^]*"stopReason":"end_turn"[^]*landed: 1 file[^]*"sessions":\[\{"sessionId":"c-/)
+  t.equal(readFileSync(join(work, 'edited.md'), 'utf8'), '# Edited\n')
+  const clientInfo = { name: 'test', version: '1' }
+  const call = (name: string, args: object) => ({ method: 'tools/call', params: { name, arguments: args } })
+  const assistant = await spoken('mcp', [
+    { method: 'initialize', params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo } },
+    call('run', { conversation: 'assisted', prompt: 'say from the assistant' }),
+    call('wait', { conversation: 'assisted' }),
+  ])
+  t.match(assistant, /from the assistant/)
+})
+
 t.test('an agent program of the user calls the tools of the sandbox', { skip: noWall }, async t => {
   place.give('.local/bin/starter', `#!/usr/bin/env node\n${STARTER}`, 0o755)
   t.match(await prints('sandbox agent add starter --command starter', work), /connected starter; next: sandbox run/)

@@ -121,6 +121,7 @@ const disarmed = (conversation: Conversation): Conversation => {
   } = conversation
   return {
     ...kept,
+    heardOthers: true,
     ...(branch !== undefined && { branch: usualBranch(conversation.id) }),
     ...(startIn !== undefined && isPath(startIn) && { startIn }),
     ...(folders?.every(({ path }) => path === '.' || isPath(path)) && { folders }),

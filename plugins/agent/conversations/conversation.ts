@@ -89,6 +89,8 @@ export interface ConversationTraits extends ModelChoice {
   harness: Harness
   actsAs?: string
   startIn?: string
+  /** That of its next turn, unless the message names one. */
+  permissionMode?: PermissionMode
   /**
    * The folders that its turns are limited to: the reach of the person who opened it, if limited to areas; absent: all.
    */
@@ -123,7 +125,6 @@ export interface Conversation extends ConversationTraits {
   createdAt: Millis
   /** The control token that opened it; an `editor` token reaches only its own conversations. */
   openedByToken?: string
-  permissionMode?: PermissionMode
   /**
    * All input came from people who may land, or was landed by one since; absent: its work does not land automatically.
    */
@@ -133,6 +134,11 @@ export interface Conversation extends ConversationTraits {
    * shows are left there. The copy is made anew before a turn that lands works in it.
    */
   copyApart?: boolean
+  /**
+   * One of its ended turns had content from outside, or words of somebody who may not land: its record and its session
+   * hold them, so no later turn pays without a yes.
+   */
+  heardOthers?: boolean
   /** Empty for the shared tree. */
   repos: CopyRepo[]
   /** Until the copy is created: the starting commits in repositories that do not start at the main line. */

@@ -30,6 +30,8 @@ export interface ForkDeps {
 export interface Beginning {
   readonly starts: CopyStart[]
   readonly lands: boolean
+  /** The other conversation had heard others, or is gone. */
+  readonly heardOthers?: boolean
 }
 
 const forkOf = (conversationId: string) => `forks/${conversationId}`
@@ -60,11 +62,12 @@ export class Forks {
     if (keep > total)
       refuse('not-found', `forkOf: expected to keep at most the ${total} rows of the record, found ${keep}`)
     const lands = await transcripts.lands(conversationId, keep)
+    const heardOthers = live?.heardOthers ?? !live
     if (files === 'now') {
-      if (!live?.branch) return { starts: [], lands }
+      if (!live?.branch) return { starts: [], lands, heardOthers }
       // Its last turn committed all of its work.
       const now = await copies.resolve(live.id, live.repos)
-      return { starts: now.flatMap(({ repo, tip, base }) => (tip ? [{ repo, tip, base }] : [])), lands }
+      return { starts: now.flatMap(({ repo, tip, base }) => (tip ? [{ repo, tip, base }] : [])), lands, heardOthers }
     }
     const row = await transcripts.row(conversationId, keep)
     const found = await anchors.before(conversationId, keep, row)
@@ -81,7 +84,7 @@ export class Forks {
       if (!dir || (await commitIn(dir, tip)) === undefined)
         refuse('conflict', `forkOf: the files "then" are gone: commit ${tip.slice(0, 12)} of ${repo} does not exist`)
     }
-    return { starts: anchor.repos.map(({ repo, tip, base }) => ({ repo, tip, base })), lands }
+    return { starts: anchor.repos.map(({ repo, tip, base }) => ({ repo, tip, base })), lands, heardOthers }
   }
 
   /** Stores the rows that the fork begins with; they have no effect until its message is accepted. */

@@ -98,6 +98,12 @@ export interface TurnRequest {
 /** Before the ids of calls, so that those of later rounds differ from earlier ones. */
 export const roundMark = ({ round }: Pick<TurnRequest, 'round'>): string => (round === undefined ? '' : `r${round}.`)
 
+const WRITES = ['Write', 'Append', 'Edit', 'Delete', 'Move', 'Shell', 'Code']
+
+/** Whether a program that does what it likes may write in the tree of a turn. */
+export const mayWrite = ({ allowedTools, powers }: Pick<TurnRequest, 'allowedTools' | 'powers'>): boolean =>
+  (!powers || powers.files === 'write') && (!allowedTools || WRITES.some(name => allowedTools.includes(name)))
+
 /** A subagent of a turn, which has a price of its own, and counts for budgets of runs with its turn. */
 export interface SubagentStep {
   /** The call that started it. */
@@ -170,6 +176,8 @@ export interface TreeProgram {
   readonly needs?: readonly string[]
   /** The connected program whose home folder it has; left out: that of the conversation. */
   readonly home?: string
+  /** A container engine: the folder below which it has one that it writes; see `ProgramAsked`. */
+  readonly engine?: string
   /** It cannot write in the tree. */
   readonly readOnly?: boolean
 }

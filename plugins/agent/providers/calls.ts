@@ -1,6 +1,7 @@
 import type { Handlers, Host } from '../../../sdk/index.js'
-import type { CompletionCalls, ProviderCalls } from './contract.js'
+import type { CompletionCalls, EmbeddingCalls, ProviderCalls } from './contract.js'
 import { completionCalls } from './native/completion.js'
+import { embeddingCalls } from './native/embeddings.js'
 import { usableModel } from '../personas/models.js'
 import { INSTRUCTIONS } from './native/instructions.js'
 import { reachFor } from '../../../sdk/node/access/asked-reach.js'
@@ -19,8 +20,9 @@ export const providerCalls = (
   providers: Providers,
   host: Pick<Host, 'call' | 'serves' | 'emit' | 'log' | 'place'>,
   masked: <T extends object>(reply: T) => T,
-): Handlers<ProviderCalls & CompletionCalls> => ({
+): Handlers<ProviderCalls & CompletionCalls & EmbeddingCalls> => ({
   ...completionCalls(host),
+  ...embeddingCalls(host),
   'GET /agent/commands': async ({ agent: id }, { caller }) => {
     await providers.refresh(id)
     const adapter = providers.get(id)

@@ -12,6 +12,7 @@ import { accountProviders } from './native/account-adapter.js'
 import { endpointAdapter } from './native/native-adapter.js'
 import { closedByShield, ModelShield } from './native/model-shield.js'
 import type { NativeDeps } from './native/native-turn.js'
+import { RequestPaces } from './native/pace.js'
 
 /** Everything that people connect: agent programs, model servers, and accounts of providers. */
 export const connectedProviders = (
@@ -20,7 +21,7 @@ export const connectedProviders = (
   conversations: Pick<Conversations, 'find' | 'update'>,
   given: NativeDeps,
 ): ConnectedProviders[] => {
-  const deps: NativeDeps = { ...given, shield: provider => new ModelShield(host, provider) }
+  const deps: NativeDeps = { ...given, paces: new RequestPaces(), shield: provider => new ModelShield(host, provider) }
   return [
     agentPrograms(host, vendor),
     modelServers(host, deps),

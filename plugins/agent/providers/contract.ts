@@ -1,3 +1,4 @@
+import type { tags } from 'typia'
 import type { Count, Millis, Ok, Text } from '../../../sdk/types.js'
 import type { Command, Harness } from '../turn/frames/frames.js'
 
@@ -87,4 +88,27 @@ export interface CompletionCalls {
     text: string
     model: string
   }
+}
+
+/** Numbers that say what a text is about, as an embedding model gives them. */
+export type Embedding = number[]
+
+/** What embedding models say that texts are about, for other groups. */
+export interface EmbeddingCalls {
+  /**
+   * Gives an embedding for each of some texts, in their order, by a model `<provider>:<model>` of a model server or an
+   * account.
+   *
+   * Stored values in the texts are replaced by their references, and what the privacy shield masks is masked. What it
+   * cost is in the usage, and budgets hold it. A request is made once: the caller decides whether to ask again.
+   *
+   * - 422: no such model server or provider, or one whose protocol has no embeddings
+   * - 424: it is not connected, refused, or did not answer in time
+   * - 429: a budget is used up
+   */
+  'agent.embed'(input: {
+    model: string & tags.MaxLength<200>
+    texts: string[] & tags.MinItems<1> & tags.MaxItems<128>
+    timeoutMs: Count
+  }): { embeddings: Embedding[] }
 }

@@ -216,12 +216,17 @@ export class MessageDelivery {
   async #first(input: TurnInput, conversationId: string, caller: Caller, seen: AccessView): Promise<Beginning> {
     const { conversations, forks, checks, transcripts } = this.#deps
     const forked = input.forkOf ? await forks.check(input.forkOf, conversationId, caller, seen) : NOTHING
-    const lands = forked.lands && (!conversations.gone(conversationId) || (await transcripts.lands(conversationId)))
+    const earlier = conversations.gone(conversationId) !== undefined
+    const lands = forked.lands && (!earlier || (await transcripts.lands(conversationId)))
+    const from = { lands, heardOthers: earlier || forked.heardOthers === true }
     if (input.startIn) await checks.startIn(input.startIn)
     const copied = forked.starts.length > 0 && input.isolated !== false
-    if (!isolates(input) && !copied) return { starts: [], lands }
+    if (!isolates(input) && !copied) return { starts: [], ...from }
     const pinned = await checks.isolation(input, seen)
-    return { starts: [...pinned, ...forked.starts.filter(({ repo }) => !pinned.some(pin => pin.repo === repo))], lands }
+    return {
+      starts: [...pinned, ...forked.starts.filter(({ repo }) => !pinned.some(pin => pin.repo === repo))],
+      ...from,
+    }
   }
 
   #opened(message: RunMessage, caller: Caller, begins: Beginning, { reach: folders }: AccessView): Conversation {
@@ -248,6 +253,7 @@ export class MessageDelivery {
       repos: [],
       ...(folders && { folders: folders.map(folder => ({ ...folder })) }),
       ...(lands && begins.lands && { landsAlone: true }),
+      ...(begins.heardOthers && { heardOthers: true }),
       ...(begins.starts.length > 0 && { starts: begins.starts }),
       totals: { turns: 0, toolUses: 0, helpers: 0, costUsd: 0, inputTokens: 0, outputTokens: 0 },
     }
@@ -324,7 +330,7 @@ export class MessageDelivery {
     const adapter = providers.get(provider)
     if (
       turn.checking
-      || (turn.sharesHome && !lands)
+      || turn.refuses(lands) !== undefined
       || !adapter.abilities(harness).words
       || Buffer.byteLength(input.prompt) > SAID_BYTES
     )

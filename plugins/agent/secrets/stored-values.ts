@@ -1,11 +1,15 @@
 import type { Host } from '../../../sdk/index.js'
 import { Masker } from '../../../sdk/node/access/masker.js'
+import type { Hidden } from '../../../sdk/node/access/mask-forms.js'
 import { ignored } from '../../../sdk/index.js'
 
 /** The current stored values of the sandbox, to be masked in the output of turns. */
 export class StoredValues {
   readonly #host: Pick<Host, 'call' | 'serves' | 'on' | 'log'>
   #revision: number | undefined
+  #values: readonly Hidden[] = []
+  /** Credentials of running turns. */
+  readonly #ofTurns = new Set<Hidden>()
   #reading: Promise<void> = Promise.resolve()
   masker = new Masker([])
 
@@ -30,7 +34,21 @@ export class StoredValues {
     if (!(await this.#host.serves('secrets.values'))) return
     const { values, revision } = await this.#host.call('secrets.values')
     if (revision === this.#revision) return
-    this.masker = new Masker(values)
+    this.#values = values
     this.#revision = revision
+    this.#mask()
+  }
+
+  /** Masks one value more, until the returned function is called. */
+  hide(value: Hidden): () => void {
+    this.#ofTurns.add(value)
+    this.#mask()
+    return () => {
+      if (this.#ofTurns.delete(value)) this.#mask()
+    }
+  }
+
+  #mask(): void {
+    this.masker = new Masker([...this.#values, ...this.#ofTurns])
   }
 }

@@ -6,7 +6,7 @@ import type { References } from '../secrets/references.js'
 import type { PreparedTurn } from '../turn/environment/environment.js'
 import type { ToolCategory } from '../turn/frames/frames.js'
 import { aroundOf, type ProgramListeners, treeCommand, turnPrograms } from '../turn/environment/shell.js'
-import type { Diagnose } from '../turn/environment/diagnostics.js'
+import type { Diagnose } from '../diagnostics/diagnose-in.js'
 import type { KnownFiles } from './known-files.js'
 import { asMeant, pathAsMeant } from '../tool-inputs/as-meant.js'
 import { hiddenBy, toolsFor } from '../personas/worn.js'
@@ -148,7 +148,8 @@ export const toolbox = (
     },
     walled: async program => {
       if (program.home !== undefined) listeners.starts?.()
-      const env = { ...listeners.env, ...program.env }
+      const own = program.home === undefined ? await listeners.ofCommands?.() : {}
+      const env = { ...listeners.env, ...own, ...program.env }
       const tree = ownPlace === undefined ? wall : { ...wall, copy: wall.copy && { ...wall.copy, alsoAt: ownPlace } }
       return { ...(await treeCommand(tree, root, cwd, { ...program, env }, listeners.begun)), agentFolders }
     },

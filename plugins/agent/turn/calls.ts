@@ -16,7 +16,7 @@ import { switchAccount } from './switch-account.js'
 export interface TurnCallsDeps extends AttachDeps, SteerDeps {
   readonly host: Pick<Host, 'call' | 'emit'>
   readonly resumes: PlannedResumes
-  readonly environment: Pick<LocalTurnEnvironment, 'walled'>
+  readonly environment: Pick<LocalTurnEnvironment, 'walled' | 'treeOf'>
   readonly counted: CountedPrograms
 }
 
@@ -24,6 +24,8 @@ export interface TurnCallsDeps extends AttachDeps, SteerDeps {
 export const turnCalls = (deps: TurnCallsDeps): Handlers<TurnCalls> => {
   const { host, resumes } = deps
   const see = assertVisibleIn(deps.conversations, deps.look)
+  const running = (conversationId: string) =>
+    deps.engine.live(conversationId) ?? refuse('conflict', `expected a running turn of ${conversationId}, found none`)
   return {
     'POST /agent/attach': (input, { caller, signal }) => attach(deps, input, caller, signal),
     'POST /agent/steer': async (input, context) => ok(steer(deps, input, await senderOf(host, context))),
@@ -37,10 +39,12 @@ export const turnCalls = (deps: TurnCallsDeps): Handlers<TurnCalls> => {
       await see(input.conversationId, caller)
       return switchAccount(deps, input)
     },
+    'agent.tree': ({ conversationId }) => {
+      const { root, folders } = deps.environment.treeOf(running(conversationId))
+      return { root, ...(folders && { folders: [...folders] }) }
+    },
     'agent.walled': async ({ conversationId, ...program }) => {
-      const turn =
-        deps.engine.live(conversationId)
-        ?? refuse('conflict', `expected a running turn of ${conversationId}, found none`)
+      const turn = running(conversationId)
       const { program: path, args, env, cwd, enforced } = await deps.environment.walled(turn, program)
       return { program: path, args, env: { ...env }, cwd, enforced }
     },

@@ -1,5 +1,6 @@
 import type { tags } from 'typia'
 import type { Stream } from '../../../sdk/contract.js'
+import type { ReachFolder } from '../../../sdk/reach.js'
 import type { Count, Millis, Ok, Text } from '../../../sdk/types.js'
 import type { ConversationId, Frame, RunEnd, RunId } from './frames/frames.js'
 import type { EditorContext, SwitchInput, Switched } from './input.js'
@@ -40,6 +41,11 @@ export interface ProgramAsked {
   needs?: string[]
   /** The connected program whose home folder it has; left out: that of the conversation. */
   home?: string
+  /**
+   * It is a container engine: it may make namespaces of its own, and writes in the tree only if the turn may. Below
+   * this folder it has one that it writes, apart for each trust, whose path becomes its last argument.
+   */
+  engine?: string
 }
 /** The command to start instead, in this folder with exactly this environment. */
 export interface ProgramBehindWall {
@@ -135,6 +141,9 @@ export interface TurnCalls {
    * at most until the turn ends.
    */
   'agent.walled'(input: ProgramAsked): ProgramBehindWall
+
+  /** Where the files of a conversation with a running turn are, and the folders of it that the turn is limited to. */
+  'agent.tree'(input: { conversationId: ConversationId }): { root: string; folders?: ReachFolder[] }
 
   /** Counts a program that was started behind the wall of a conversation: its limits hold for all together. */
   'checkouts.programBegun'(input: ProgramBegun): Ok

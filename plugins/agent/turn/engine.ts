@@ -322,6 +322,7 @@ export class Engine {
     await entry.change({ ending: end })
     failpoint('agent.turn.ending')
     if (turn.byOutsiders) await conversations.update(conversationId, { landsAlone: undefined, copyApart: true })
+    if (turn.heardOthers) await conversations.update(conversationId, { heardOthers: true })
     const conversation = conversations.find(conversationId)
     if (conversation) await environment.settle(turn, conversation)
     failpoint('agent.turn.taken')

@@ -229,24 +229,20 @@ const workerIo = (
     if (locations) await turn.log.settled()
     const most = Math.max(LEAST_READ, Math.min(asked, MOST_READ))
     const live = new LiveOutput(turn.masker, progress)
-    const onOutput = (text: string) => live.add(text)
-    const whole = turn.masker.maskJson(
-      foreign
-        ? await calledOutside(
-            connected!.call(foreign, input, { signal, ask: card => raise(card), progress, show: push, picture }),
-            signal,
-          )
-        : await toolbox
-            .run(name, input, signal, {
-              call: id,
-              person,
-              subagents: subagentsOf(id),
-              most,
-              onOutput,
-              ...(picture && { picture }),
-            })
-            .finally(() => live.end()),
-    )
+    const came = foreign
+      ? await calledOutside(
+          connected!.call(foreign, input, { signal, ask: card => raise(card), progress, show: push, picture }),
+          signal,
+        )
+      : await toolbox
+          .run(name, input, signal, {
+            ...{ call: id, person, subagents: subagentsOf(id), most },
+            onOutput: (text: string) => live.add(text),
+            ...(picture && { picture }),
+          })
+          .finally(() => live.end())
+    // By what is stored now: a value may be new since the call began.
+    const whole = turn.masker.maskJson(came)
     const limited = keep ? await limitedResult(whole, most, keep) : whole
     const place = limited.ok && !foreign && PLACED.has(category) ? shown.path : undefined
     const instructions = place === undefined ? undefined : await foldersNow()?.toldAt(place, most / 2)

@@ -33,6 +33,9 @@ import { ignored, refuse } from '../../../sdk/index.js'
 const NOT_SHARED =
   'the program of this turn shares its home folder with work that lands by itself, so it takes words and answers only '
   + 'of people who may land: wait until the turn has ended, or have one of them answer'
+const AS_APPROVED =
+  'this turn publishes what was approved, word for word, so it takes no words: stop it, change the item and approve it '
+  + 'again'
 const NO_VALUES = new Masker([])
 
 /** The parts of the host that a turn uses. */
@@ -191,14 +194,29 @@ export class Turn {
    */
   sharesHome = false
 
-  /** Refuses words and answers of somebody who may not land where a program would share them with work that lands. */
+  /**
+   * Why it takes no words and answers of somebody: its program would share those of people who may not land with work
+   * that lands, or it publishes what was approved. Undefined: it takes them.
+   */
+  refuses(lands: boolean | undefined): string | undefined {
+    if (this.message.input.runRole === 'approval-queue') return AS_APPROVED
+    return !lands && this.sharesHome ? NOT_SHARED : undefined
+  }
+
+  /** Refuses words and answers that it does not take. */
   assertTakes(lands: boolean | undefined): void {
-    if (!lands && this.sharesHome) refuse('conflict', NOT_SHARED)
+    const why = this.refuses(lands)
+    if (why !== undefined) refuse('conflict', why)
   }
 
   /** The content from outside that it has taken in; undefined: none. */
   get outside(): string | undefined {
     return this.entry.fields.outside ?? this.message.input.outsideWake
+  }
+
+  /** Whether it took in content from outside, or words of somebody who may not land. */
+  get heardOthers(): boolean {
+    return this.byOutsiders || this.outside !== undefined
   }
 
   /** Notes that it takes in content from outside; durable when it returns. */

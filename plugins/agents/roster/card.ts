@@ -110,6 +110,7 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       placement: { kind: 'local' },
       actsAs: conversation.actsAs,
       startIn: conversation.startIn,
+      permissionMode: conversation.permissionMode,
       folders: conversation.folders,
       forkedFrom: conversation.forkedFrom,
       origin: conversation.origin,

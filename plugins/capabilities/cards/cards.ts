@@ -1,4 +1,5 @@
 import { SEED } from '../otp/seed.js'
+import { DOCKER } from '../docker/docker-card.js'
 import { WALLET } from '../wallet/wallet-card.js'
 import { IDENTITY, SITE } from './site-cards.js'
 import type { CardCategory, CardField, CatalogCard } from './contract.js'
@@ -9,6 +10,8 @@ export interface ConnectionCard extends Pick<
   'id' | 'name' | 'kind' | 'category' | 'description' | 'hint' | 'art' | 'logo' | 'icon' | 'guide'
 > {
   readonly fields: readonly CardField[]
+  readonly singleton?: true
+  readonly requires?: readonly string[]
 }
 
 /** A command-line tool, as its card describes it. */
@@ -182,7 +185,14 @@ const OTHER_CARDS: readonly ConnectionCard[] = [
 ]
 
 /** Every card of this group, in the order of the catalogue. */
-export const OWN_CARDS: readonly (ConnectionCard | CliCard)[] = [...CLI_CARDS, ...OTHER_CARDS, SITE, IDENTITY, WALLET]
+export const OWN_CARDS: readonly (ConnectionCard | CliCard)[] = [
+  ...CLI_CARDS,
+  ...OTHER_CARDS,
+  DOCKER,
+  SITE,
+  IDENTITY,
+  WALLET,
+]
 
 /** The groups of cards. */
 export const CATEGORIES: readonly CardCategory[] = [

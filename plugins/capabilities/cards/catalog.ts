@@ -14,7 +14,8 @@ export const catalogFor = (
   offered: Pick<OfferedCards, 'all' | 'categories'>,
   others: Pick<KnownKinds, 'cards' | 'categories'>,
 ): Catalog => ({
-  cards: [...offered.all, ...others.cards].map(({ id, name, kind, category, description, fields, ...more }) => {
+  cards: [...offered.all, ...others.cards].map(card => {
+    const { id, name, kind, category, description, fields, singleton = false, requires = [], ...more } = card
     const given: Partial<BroughtCard> = more
     const own = given.extension === undefined ? looksOf(id) : undefined
     const { hint, extension, art, logo, icon, guide }: Partial<BroughtCard> = { ...own, ...given }
@@ -34,8 +35,8 @@ export const catalogFor = (
       ...(icon !== undefined && { icon }),
       ...(guide && { guide: { ...guide } }),
       fields: fields.map(field => ({ ...field })),
-      singleton: false,
-      requires: [],
+      singleton,
+      requires: [...requires],
       available: true,
       connected: instances.length > 0,
       instances,

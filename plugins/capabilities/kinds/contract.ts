@@ -23,6 +23,10 @@ export interface KindCard {
   art?: string
   guide?: CardGuide
   fields: CardField[]
+  /** There can be one connection of it only. */
+  singleton?: true
+  /** The kinds that must be connected first. */
+  requires?: string[]
 }
 /**
  * The calls that serve a kind, by name: calls between groups, of the group that contributes it. What they throw is the

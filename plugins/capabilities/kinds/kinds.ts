@@ -94,6 +94,8 @@ const handlerOf = (host: KindsHost, given: StoredKind): KindHandler => {
     kind,
     ...(largestSecret !== undefined && { largestSecret }),
     ...(applyMs !== undefined && { applyMs }),
+    ...(card.singleton && { singleton: true as const }),
+    ...(card.requires && { requires: card.requires }),
     secretFields: () => secret,
     mainSecret: () => mainSecret,
     label: () => undefined,

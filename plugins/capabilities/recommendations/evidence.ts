@@ -1,9 +1,12 @@
+import { stat } from 'node:fs/promises'
 import { Refusal, type Host } from '../../../sdk/index.js'
 import { readPlain } from '../../../sdk/node/files/files.js'
 import { inside } from '../../../sdk/node/files/paths.js'
 import type { Recommendation } from '../records/contract.js'
 
 const LISTS = ['.mcp.json', '.vscode/mcp.json', '.cursor/mcp.json']
+/** The names that Docker looks for, in its order. */
+const COMPOSE = ['compose.yaml', 'compose.yml', 'docker-compose.yaml', 'docker-compose.yml']
 const MOST_SERVERS = 20
 const MOST_BYTES = 256 * 1024
 const MOST_REPOSITORIES = 200
@@ -20,15 +23,52 @@ const NAMED: readonly (readonly [name: RegExp, card: string, field: 'host' | 'ur
   [/^gitea\./, 'gitea', 'url'],
 ]
 
-/** What the remotes of repositories and the lists of tool servers in the workspace suggest connecting. */
-export const evidenceIn = async (host: Pick<Host, 'call' | 'serves' | 'place'>): Promise<Recommendation[]> => [
-  ...(await ofRemotes(host)),
-  ...(await ofServerLists(host.place.workspace)),
-]
+type Evident = Pick<Host, 'call' | 'serves' | 'place'>
 
-const ofRemotes = async (host: Pick<Host, 'call' | 'serves'>): Promise<Recommendation[]> => {
-  if (!(await host.serves('GET /git/remote-repos'))) return []
-  const { repos } = await host.call('GET /git/remote-repos')
+/** What the remotes of repositories, lists of tool servers and compose files in the workspace suggest connecting. */
+export const evidenceIn = async (host: Evident): Promise<Recommendation[]> => {
+  const { workspace } = host.place
+  const repos = await otherRepos(host)
+  return [
+    ...(await ofRemotes(host, repos)),
+    ...(await ofServerLists(workspace)),
+    ...(await ofCompose(workspace, repos)),
+  ]
+}
+
+interface OtherRepo {
+  readonly repo: string
+  readonly host?: string
+}
+
+const otherRepos = async (host: Evident): Promise<readonly OtherRepo[] | undefined> =>
+  (await host.serves('GET /git/remote-repos'))
+    ? (await host.call('GET /git/remote-repos')).repos.slice(0, MOST_REPOSITORIES)
+    : undefined
+
+/** One suggestion for each repository with a compose file: the file that Docker would take. */
+const ofCompose = async (workspace: string, repos: readonly OtherRepo[] = []): Promise<Recommendation[]> => {
+  const found: Recommendation[] = []
+  for (const folder of ['', ...repos.map(({ repo }) => `${repo}/`)]) {
+    const names = await Promise.all(COMPOSE.map(name => isFileIn(workspace, folder + name)))
+    const evidence = COMPOSE.map(name => folder + name).find((_, at) => names[at])
+    if (evidence === undefined) continue
+    const reason = `${evidence} describes containers: with an engine agents start them, each conversation its own`
+    found.push({ card: 'docker', evidence, reason, prefill: {} })
+  }
+  return found
+}
+
+const isFileIn = async (workspace: string, path: string): Promise<boolean> => {
+  const at = await inside(workspace, path).catch(error => {
+    if (error instanceof Refusal) return undefined
+    throw error
+  })
+  return at !== undefined && ((await stat(at).catch(() => undefined))?.isFile() ?? false)
+}
+
+const ofRemotes = async (host: Evident, repos: readonly OtherRepo[] | undefined): Promise<Recommendation[]> => {
+  if (!repos) return []
   const root = await host.call('GET /git/{repo}/remotes', { repo: 'root' }).catch(error => {
     // The workspace itself need not be a repository.
     if (error instanceof Refusal) return { remotes: [] }
@@ -46,7 +86,7 @@ const ofRemotes = async (host: Pick<Host, 'call' | 'serves'>): Promise<Recommend
     })
   }
   for (const { host: name } of root.remotes) add('root', name)
-  for (const { repo, host: name } of repos.slice(0, MOST_REPOSITORIES)) add(repo, name)
+  for (const { repo, host: name } of repos) add(repo, name)
   return [...found.values()]
 }
 

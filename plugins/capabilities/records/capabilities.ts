@@ -13,6 +13,7 @@ import {
   type ApplyPlan,
   type ConnectingDeps,
   type ConnectWatch,
+  assertPossible,
 } from './connecting.js'
 import type { ApplyFrame, Capability, CapabilityStatus, CapabilitySummary, ShownConfig } from './contract.js'
 import { Entries, type RecordedEntry } from './entries.js'
@@ -138,6 +139,7 @@ export class Capabilities {
       await this.entries.takeIn(id)
       const before = await this.entries.find(id)
       if (before && before.kind !== kind) refuse('conflict', `${id} is a connection of kind ${before.kind} already`)
+      if (!before && handler) assertPossible(await this.entries.all(), handler)
       const steps = new ApplySteps()
       const config = given.config as ShownConfig
       const work = forward

@@ -105,6 +105,18 @@ const kept = async (vault: Vault, id: string, field: string, before: RecordedEnt
   )
 }
 
+/** Refuses a second connection of a single kind, and one whose required kinds are not connected. */
+export const assertPossible = (
+  known: readonly Pick<RecordedEntry, 'id' | 'kind'>[],
+  { kind, singleton, requires = [] }: Pick<KindHandler, 'kind' | 'singleton' | 'requires'>,
+): void => {
+  const other = singleton && known.find(each => each.kind === kind)
+  if (other) refuse('conflict', `${other.id} is the connection of kind ${kind} already: there can be one only`)
+  for (const needed of requires)
+    if (!known.some(each => each.kind === needed))
+      refuse('conflict', `a connection of kind ${kind} needs one of kind ${needed}: connect that first`)
+}
+
 /** Connects for real, then stores what is secret, then records it; until that, everything is as it was. */
 export const connect = async (
   deps: ConnectingDeps,

@@ -241,12 +241,27 @@ export interface WalletCapability {
   kind: 'wallet'
   config: WalletConfig
 }
+/** The container engine of conversations. */
+export interface DockerConfig {
+  /** Only `off`: containers reach no device. */
+  gpu?: 'on' | 'off'
+  /** Asked in place of Docker Hub. */
+  registryMirror?: string & tags.MaxLength<300>
+  /** Registries without TLS, or with a certificate that nobody signed, one a line. */
+  insecureRegistries?: string & tags.MaxLength<10000>
+  /** The private network of which networks that are made get their addresses. */
+  addressPool?: string & tags.MaxLength<50>
+}
+export interface DockerCapability {
+  id: CapabilityId
+  kind: 'docker'
+  config: DockerConfig
+}
 /** A connection of a kind that this sandbox cannot connect with this call. */
 export interface OtherCapability {
   id: CapabilityId
   kind:
     | 'host'
-    | 'docker'
     | 'extension'
     | 'vpn'
     | 'exit'
@@ -269,6 +284,7 @@ export type Capability =
   | BrowserCapability
   | IdentityCapability
   | WalletCapability
+  | DockerCapability
   | OtherCapability
 
 /** One step of connecting, as a sentence. */
@@ -318,10 +334,12 @@ export interface RecordCalls {
    * - 409: this id is being connected or changed, has another kind, or is a reserved word; or for kind `extension` the
    *   digest is not that of its powers: the message lists them, and the digest that allows them; or it is installed,
    *   and its entry is gone from the file of connections; or another key, network or asset would lose a wallet's money;
-   *   or the id is that of a wallet whose entry was removed or changed by hand
+   *   or the id is that of a wallet whose entry was removed or changed by hand; or another connection is the container
+   *   engine
    * - 413: a plugin or extension has more than 200 MiB or 20,000 files, or the disk is full
    * - 422: a kind that cannot be connected here, `__vaulted__` where nothing is stored, a wallet whose network has no
-   *   endpoint, or a commit with no plugin or extension in it, or with a link that leaves its folder
+   *   endpoint, a container engine with `gpu`, or a commit with no plugin or extension in it, or with a link that
+   *   leaves its folder
    * - 424: the repository refused, or the file of connections could not be read or written
    * - 501: a program is missing; the message says how to install it
    * - 503: a secret is given, and the store of secrets is locked

@@ -30,6 +30,10 @@ export interface KindHandler {
   readonly largestSecret?: number
   /** How long connecting may take in ms, 60000 unless set; Infinity: the kind itself ends what goes on and on. */
   readonly applyMs?: number
+  /** There can be one connection of it only. */
+  readonly singleton?: true
+  /** The kinds that must be connected first. */
+  readonly requires?: readonly string[]
   /** The fields whose values are secrets. */
   secretFields(config: ShownConfig): readonly string[]
   /** The field that a new secret replaces when none is named. */

@@ -2,7 +2,7 @@ import { dirname, join } from 'node:path/posix'
 import type { IssueException, IssueLocation, StackFrame } from '../contract.js'
 import type { ReportedException, ReportedFrame } from '../stored.js'
 import { candidatesOf } from './candidates.js'
-import { isSecretFile } from './secret-files.js'
+import { isSecretFile } from '../../../sdk/node/access/secret-files.js'
 import type { SourceFile, SourceFiles } from './source-files.js'
 import type { SourceMaps } from './source-maps.js'
 

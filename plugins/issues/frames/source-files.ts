@@ -1,7 +1,7 @@
 import { Refusal } from '../../../sdk/index.js'
 import { isClosedName } from '../../../sdk/node/files/closed-names.js'
 import { openFile, openPath, type PathTree } from '../../../sdk/node/files/open-path.js'
-import { isSecretFile } from './secret-files.js'
+import { isSecretFile } from '../../../sdk/node/access/secret-files.js'
 
 /** A file in the workspace, with what changes when it does. */
 export interface SourceFile {

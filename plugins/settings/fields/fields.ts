@@ -151,6 +151,15 @@ const FIELDS: { readonly [key in SettingKey]: Field } = {
       + 'not judged.',
     ...{ min: 0, max: 10, applies: 'next-turn' },
   },
+  searchModel: {
+    type: 'string',
+    title: 'Embedding model of search',
+    description:
+      'provider:model, such as endpoint/home:nomic-embed-text. What leaves for it: every part of 40 lines of the files '
+      + 'that search reads, with its path, and each question in words; not files named as secrets, and no stored '
+      + 'value. Where it fails, and while this is empty, search ranks by what is learned here, and nothing leaves.',
+    ...{ min: 0, max: 200, applies: 'now' },
+  },
   rules: {
     type: 'list',
     title: 'Rules',

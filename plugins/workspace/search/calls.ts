@@ -10,6 +10,7 @@ import type { SearchedFile } from './found.js'
 import { includePatterns } from './globs.js'
 import { healthOf } from './health.js'
 import { WorkspaceIndex } from './index/workspace-index.js'
+import { NamedModel } from './named-model.js'
 import type { SearchScope } from './search-scope.js'
 import { fingerprint, READ_AT_ONCE, shownGroup } from './shown-lines.js'
 
@@ -86,6 +87,7 @@ const HINTS: { readonly [mode in SearchMode]: string } = {
 /** Searches the workspace. */
 export const searchCalls = (host: Host, changes: WorkspaceChanges, texts: SearchedTexts): Handlers<SearchCalls> => {
   const index = new WorkspaceIndex(host, changes)
+  const named = new NamedModel(host, index)
   const running = new Map<string, number>()
 
   const search = async (input: SearchInput, context: Context): Promise<SearchResult> => {
@@ -95,7 +97,7 @@ export const searchCalls = (host: Host, changes: WorkspaceChanges, texts: Search
     const of = fingerprint({ query, mode, includeIgnored, literal, word, caseSensitive, ...scope })
     const cursor = readCursor(input.after, of)
     const signal = AbortSignal.any([context.signal, host.signal, AbortSignal.timeout(DEADLINE_MS)])
-    const engines = new Engines({ index, texts }, { place: host.place, tree, scope, includeIgnored, signal })
+    const engines = new Engines({ index, texts, named }, { place: host.place, tree, scope, includeIgnored, signal })
     const question = { mode, query, literal, word, caseSensitive }
     let found = await engines.run(question)
     const limit = Math.min(input.limit ?? PAGE, MOST_PAGE)

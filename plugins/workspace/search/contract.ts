@@ -165,6 +165,10 @@ export interface SearchCalls {
    * from the workspace's own text (60 to 50,000 files), and sent nowhere. To people of areas that would tell of files
    * outside, so they find by words alone, and `features` names `semantic`.
    *
+   * Where the setting `searchModel` names an embedding model, that says what files are about, for people of areas too.
+   * The question is sent to it, and in the background parts of files that it does not know, at most 64 MiB a day. While
+   * it is learning and where it fails, `note` says so, and the search goes on as without it.
+   *
    * `dir` is a folder to stay in, `include` has patterns separated by commas (`*.ts`, `.ts`, `src/**`, `./src`,
    * `!docs`).
    * Capitals do not matter unless `caseSensitive` is set. Ignored files are searched only with `includeIgnored`, and

@@ -11,6 +11,7 @@ import { tellingWords, type FoundChunk } from './index/lookup.js'
 import type { WorkspaceIndex } from './index/workspace-index.js'
 import type { SymbolKind } from './index/languages.js'
 import { nameSearch } from './name-search.js'
+import type { NamedModel } from './named-model.js'
 import { formOf } from './query-form.js'
 import { shapeSearch } from './shape-search.js'
 import { NoRegex } from './ripgrep.js'
@@ -45,9 +46,15 @@ export class Engines {
   readonly #seen = new Set<string>()
   #freshness: SearchFreshness = FRESH
   readonly #missing = new Set<string>()
+  readonly #named: NamedModel | undefined
+  #note: string | undefined
 
-  constructor({ index, texts }: { index: WorkspaceIndex; texts: SearchedTexts }, disk: DiskSearch) {
+  constructor(
+    { index, texts, named }: { index: WorkspaceIndex; texts: SearchedTexts; named?: NamedModel },
+    disk: DiskSearch,
+  ) {
     this.#index = index
+    this.#named = named
     this.#texts = texts
     this.#disk = { ...disk, seen: path => this.#seen.add(path) }
   }
@@ -140,8 +147,9 @@ export class Engines {
 
   async #words(query: string): Promise<SearchedFiles> {
     const words = tellingWords(query)
-    const [found, named] = await Promise.all([this.#chunks(words), this.#symbols(words.join(''), false)])
-    return { files: rankWords(this.#disk.tree.root, found, named), partial: false }
+    const [found, named] = await Promise.all([this.#chunks(query, words), this.#symbols(words.join(''), false)])
+    const files = rankWords(this.#disk.tree.root, found, named)
+    return { files, partial: false, ...(this.#note !== undefined && { note: this.#note }) }
   }
 
   #fused(results: readonly (EngineResult & { partial: boolean; note?: string })[], query: string): SearchedFiles {
@@ -172,8 +180,12 @@ export class Engines {
     return (await this.#ask('uses', { name: name.trim(), scope: this.#disk.scope, caseSensitive })).sort(byScore)
   }
 
-  async #chunks(words: readonly string[]): Promise<SearchedFile[]> {
-    const { chunks, byMeaning } = await this.#ask('chunks', { words, scope: this.#disk.scope })
+  async #chunks(query: string, words: readonly string[]): Promise<SearchedFile[]> {
+    const { scope } = this.#disk
+    const answer = await this.#named?.ask(query, !scope.reach)
+    this.#note = answer?.note
+    const named = answer?.question && { named: answer.question }
+    const { chunks, byMeaning } = await this.#ask('chunks', { words, scope, ...named })
     if (!byMeaning) this.#missing.add('semantic')
     const files = new Map<string, SearchedFile>()
     const slots = new Semaphore(READ_AT_ONCE)

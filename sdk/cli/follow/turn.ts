@@ -14,12 +14,20 @@ const CONVERSATION = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$/
 const MODES: readonly string[] = ['default', 'acceptEdits', 'plan', 'bypassPermissions'] satisfies PermissionMode[]
 const HARNESSES: readonly string[] = ['native', 'vendor-code'] satisfies Harness[]
 
+const SWITCH: readonly string[] = ['on', 'off']
+
 /** The options of a turn. */
 export const TURN: { readonly [name: string]: Flag } = {
   isolated: { help: 'work in a private copy' },
   shared: { help: 'work in the workspace itself' },
   agent: { value: 'PROVIDER', help: "the provider; default: the conversation's, else the default one" },
   model: { value: 'MODEL', help: 'the model' },
+  effort: {
+    value: 'LEVEL',
+    help: "how much the model thinks and does, as its row in models lists; default: the model's",
+  },
+  thinking: { value: 'SWITCH', choices: SWITCH, help: 'on or off: the model thinks before it answers' },
+  fast: { value: 'SWITCH', choices: SWITCH, help: 'on or off: faster answers for more money' },
   harness: {
     value: 'HARNESS',
     choices: HARNESSES,
@@ -42,6 +50,9 @@ const FLAG_OF: { readonly [field: string]: string } = {
   agent: '--agent',
   harness: '--harness',
   model: '--model',
+  effort: '--effort',
+  thinking: '--thinking',
+  fast: '--fast',
   title: '--title',
   actsAs: '--persona',
   isolated: '--isolated',
@@ -64,6 +75,8 @@ export const checkTurn = (given: GivenArguments): void => {
   if (given.on('isolated') && given.on('shared')) misused('expected --isolated or --shared, found both')
   oneOf('--mode', MODES, given.text('mode'))
   oneOf('--harness', HARNESSES, given.text('harness'))
+  oneOf('--thinking', SWITCH, given.text('thinking'))
+  oneOf('--fast', SWITCH, given.text('fast'))
   const patience = given.text('timeout')
   if (patience !== undefined) durationOf(patience, '--timeout')
 }
@@ -97,6 +110,9 @@ export const turnOf = async (
     title: given.text('title'),
     actsAs: given.text('persona'),
     permissionMode: given.text('mode') as PermissionMode | undefined,
+    effort: given.text('effort'),
+    thinking: switched(given.text('thinking')),
+    fast: switched(given.text('fast')),
   }
   const attachments = await attachmentsOf(terminal, connection, given.all('attach'))
   return {
@@ -107,6 +123,8 @@ export const turnOf = async (
     ...Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined)),
   }
 }
+
+const switched = (found: string | undefined): boolean | undefined => (found === undefined ? undefined : found === 'on')
 
 const isolated = async (given: GivenArguments, { daemon }: Connection): Promise<boolean> => {
   if (given.on('isolated') || given.on('shared')) return given.on('isolated')

@@ -42,7 +42,7 @@ export const diff: Verb = {
       const changes = await showDiff(terminal, client, id, { json: given.on('json'), stat: given.on('stat') })
       const { dim } = stylesOf(terminal.colour)
       if (!given.on('json') && owedOf(changes).length > 0) {
-        const tips = Object.entries(tipsOf(changes)).map(([repo, tip]) => (repo === 'root' ? tip : `${repo}=${tip}`))
+        const tips = Object.entries(shownTips(changes)).map(([repo, tip]) => (repo === 'root' ? tip : `${repo}=${tip}`))
         const words = tips.map(tip => ` --expect ${quoted(oneLine(tip))}`).join('')
         say(terminal, `${dim(`land exactly this with ${SELF} land ${quoted(oneLine(id))}${words}`)}\n`)
       }
@@ -90,9 +90,11 @@ const expectedTips = (all: readonly string[]): ExpectedTips =>
   )
 
 /** What a diff showed of each repository, as `expect` takes it. */
-const tipsOf = ({ repos }: AgentChanges): ExpectedTips => Object.fromEntries(repos.map(({ repo, tip }) => [repo, tip]))
+export const shownTips = ({ repos }: AgentChanges): ExpectedTips =>
+  Object.fromEntries(repos.map(({ repo, tip }) => [repo, tip]))
 
-const owedOf = ({ repos }: AgentChanges): AgentChange[] =>
+/** What the workspace does not have yet. */
+export const owedOf = ({ repos }: AgentChanges): AgentChange[] =>
   repos.flatMap(({ changes }) => changes).filter(({ landed }) => !landed)
 
 /** Discards a conversation's work. */
@@ -137,7 +139,7 @@ const wouldBeLost = async (
   const changes = await client.call('GET /agents/{id}/diff', { id }, { signal })
   const owed = owedOf(changes).length
   const lost = `${counted(owed, 'file')} of ${oneLine(id)} ${owed === 1 ? 'is' : 'are'} not in the workspace`
-  return { expect: tipsOf(changes), ...(owed > 0 && { lost }) }
+  return { expect: shownTips(changes), ...(owed > 0 && { lost }) }
 }
 
 const LETTER: { readonly [status: string]: string } = {
@@ -237,12 +239,13 @@ export const landWork = async (
   const { signal } = terminal
   const changes = await client.call('GET /agents/{id}/diff', { id }, { signal })
   const outstanding = owedOf(changes).filter(({ tooLarge }) => tooLarge === undefined).length
-  const result = await client.call('POST /agents/{id}/land', { id, expect: tipsOf(changes), ...how }, { signal })
-  await write(terminal, json ? jsonLine(result) : `${outcome(result, outstanding, terminal.colour).join('\n')}\n`)
+  const result = await client.call('POST /agents/{id}/land', { id, expect: shownTips(changes), ...how }, { signal })
+  await write(terminal, json ? jsonLine(result) : `${landingLines(result, outstanding, terminal.colour).join('\n')}\n`)
   return result.landed ? EXIT.ok : EXIT.refused
 }
 
-const outcome = (
+/** The lines that say how a landing ended. */
+export const landingLines = (
   { landed, conflicts = [], resolving = [], tooLarge = [], moved = [], ignored = [] }: LandResult,
   outstanding: number,
   colour: boolean,

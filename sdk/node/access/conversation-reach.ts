@@ -1,5 +1,6 @@
 import { accessTo, allows, type Access, type ReachFolder } from '../../reach.js'
 import { refuse } from '../../refusal.js'
+import type { Caller } from '../../types.js'
 import { refuseReading, type AccessView } from './access-view.js'
 import type { WorkspacePaths } from '../files/workspace-paths.js'
 
@@ -37,6 +38,18 @@ export const accessToConversation = async (
 /** Refuses a conversation that a caller may not see, with the message for an unknown one. */
 export const refuseUnknown = (id: string): never =>
   refuse('not-found', `there is no conversation ${JSON.stringify(id.slice(0, 64))}`)
+
+/**
+ * The conversation that a caller means: a turn that calls with its own credential means its own; every other is refused
+ * like one that does not exist.
+ */
+export const ofCaller = <T extends string | undefined>(
+  { conversationId: own }: Pick<Caller, 'conversationId'>,
+  id: T,
+): T | string => {
+  if (own !== undefined && id !== undefined && id !== own) refuseUnknown(id)
+  return own ?? id
+}
 
 /** Refuses a conversation that a caller may not see; with `works` also one in an area held for reading only. */
 export const assertVisible = async (

@@ -1,4 +1,4 @@
-import { constants, type Stats } from 'node:fs'
+import { closeSync, constants, fchmodSync, fstatSync, openSync, readFileSync, writeFileSync, type Stats } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { codeOf } from './paths.js'
 
@@ -60,5 +60,38 @@ export const copyItself = async (
     return true
   } finally {
     await source.close()
+  }
+}
+
+/** Does the same at once: a thousand small files one after another take a third of the time. */
+export const copyItselfSync = (
+  from: string,
+  to: string,
+  { mode, fits = () => true }: Omit<FileCopy, 'flush'>,
+): boolean => {
+  const source = opened(from)
+  if (source === undefined) return false
+  try {
+    const stats = fstatSync(source)
+    if (!stats.isFile() || !fits(stats)) return false
+    const target = openSync(to, 'wx', 0o600)
+    try {
+      writeFileSync(target, readFileSync(source))
+      fchmodSync(target, mode ?? stats.mode & 0o777)
+    } finally {
+      closeSync(target)
+    }
+    return true
+  } finally {
+    closeSync(source)
+  }
+}
+
+const opened = (path: string): number | undefined => {
+  try {
+    return openSync(path, FILE_ITSELF)
+  } catch (error) {
+    if (GONE.has(codeOf(error))) return undefined
+    throw error
   }
 }

@@ -7,7 +7,7 @@ import type { Control } from './format.js'
 import type { JournalFile } from './log-file.js'
 import { OpenJournal } from './open-journal.js'
 import { Watcher } from './watcher.js'
-import type { Idle } from './watcher.js'
+import type { Idle, Last } from './watcher.js'
 import { placeOfName } from '../files/names.js'
 import { refuse } from '../../refusal.js'
 
@@ -24,6 +24,8 @@ export interface JournalOptions {
 export interface PumpOptions {
   /** Written when nothing was sent for a while. */
   readonly idle?: Idle
+  /** Written last, where the signal is aborted between two entries. */
+  readonly last?: Last
 }
 
 const MIB = 1024 * 1024
@@ -139,12 +141,12 @@ export class JournalStore {
     after: number,
     out: Writable,
     signal: AbortSignal,
-    { idle }: PumpOptions = {},
+    options: PumpOptions = {},
   ): Promise<void> {
     const journal = this.#journal(name)
     await journal.use(async found => {
       const log = present(name, found)
-      await new Watcher(log, journal.wakes, await log.offsetAfter(after), out, idle).run(signal)
+      await new Watcher(log, journal.wakes, await log.offsetAfter(after), out, options).run(signal)
     })
   }
 

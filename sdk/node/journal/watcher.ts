@@ -9,24 +9,35 @@ export interface Idle {
   readonly write: Buffer
 }
 
+/** The bytes to write when the signal is aborted between two entries; undefined: none. */
+export type Last = (signal: AbortSignal) => Buffer | undefined
+
 /** Copies a journal's bytes to a sink, at the pace of the sink. */
 export class Watcher {
   readonly #log: JournalFile
   readonly #wakes: Wakes
   readonly #out: Writable
   readonly #idle: Idle | undefined
+  readonly #last: Last | undefined
   #at: number
   #state: 'moving' | 'reading' | 'blocked' | 'waiting' | 'over' = 'moving'
   #sentAt = performance.now()
   #timer: NodeJS.Timeout | undefined
   #finish: (error?: unknown) => void = () => {}
 
-  constructor(log: JournalFile, wakes: Wakes, at: number, out: Writable, idle?: Idle) {
+  constructor(
+    log: JournalFile,
+    wakes: Wakes,
+    at: number,
+    out: Writable,
+    { idle, last }: { readonly idle?: Idle | undefined; readonly last?: Last | undefined } = {},
+  ) {
     this.#log = log
     this.#wakes = wakes
     this.#at = at
     this.#out = out
     this.#idle = idle
+    this.#last = last
   }
 
   /**
@@ -36,6 +47,11 @@ export class Watcher {
   run(signal: AbortSignal): Promise<void> {
     if (signal.aborted || this.#out.destroyed) return Promise.resolve()
     const stop = (): void => this.#finish()
+    const aborted = (): void => {
+      const bytes = this.#state === 'waiting' ? this.#last?.(signal) : undefined
+      if (bytes) this.#put(bytes)
+      if (this.#state !== 'over') stop()
+    }
     return new Promise<void>((done, fail) => {
       this.#finish = error => {
         this.#state = 'over'
@@ -44,13 +60,13 @@ export class Watcher {
       }
       // One signal may be shared by any number of watchers.
       setMaxListeners(0, signal)
-      signal.addEventListener('abort', stop)
+      signal.addEventListener('abort', aborted, { once: true })
       this.#out.on('drain', this.#drained).on('close', stop).on('error', stop)
       this.#wakes.watchers.add(this)
       if (this.#idle) this.#rest(this.#idle, this.#idle.every)
       this.#move()
     }).finally(() => {
-      signal.removeEventListener('abort', stop)
+      signal.removeEventListener('abort', aborted)
       this.#out.off('drain', this.#drained).off('close', stop).off('error', stop)
       clearTimeout(this.#timer)
       this.#wakes.leave(this)

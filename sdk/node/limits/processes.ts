@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statfsSync, statSync } from 'node:fs'
+import { readdirSync, readFileSync, readlinkSync, statfsSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -135,17 +135,35 @@ const tmpfsOf = (folder: string): Map<string, string> => {
   return found
 }
 
-/** What lies in the memory file systems of a wall's own, such as its /dev/shm. */
+const mountsSeenBy = (folder: string): string | undefined => {
+  try {
+    return readlinkSync(`${folder}/ns/mnt`)
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * What lies in the memory file systems of a wall's own, such as its /dev/shm, and in those that programs behind it
+ * mounted in namespaces of their own, such as containers.
+ */
 export const tmpfsBehind = (proc: string): number => {
-  const ours = tmpfsOf('/proc/self')
+  const counted = new Set(tmpfsOf('/proc/self').keys())
+  const looked = new Set<string>()
   let bytes = 0
-  for (const [device, place] of tmpfsOf(`${proc}/1`)) {
-    if (ours.has(device)) continue
-    try {
-      const { blocks, bfree, bsize } = statfsSync(join(proc, '..', place))
-      bytes += (blocks - bfree) * bsize
-    } catch {
-      // Something else was mounted over it.
+  for (const folder of processesOf(proc)) {
+    const namespace = mountsSeenBy(folder)
+    if (namespace === undefined || looked.has(namespace)) continue
+    looked.add(namespace)
+    for (const [device, place] of tmpfsOf(folder)) {
+      if (counted.has(device)) continue
+      try {
+        const { blocks, bfree, bsize } = statfsSync(join(folder, 'root', place))
+        bytes += (blocks - bfree) * bsize
+        counted.add(device)
+      } catch {
+        // Something else was mounted over it.
+      }
     }
   }
   return bytes

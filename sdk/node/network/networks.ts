@@ -71,8 +71,8 @@ export class Networks {
   }
 
   /** Hands connections from a conversation's programs to the daemon; answers the address they use. */
-  async serve(id: string, take: (socket: Socket) => void): Promise<string> {
-    const address = await (await this.#of(id)).serve(take)
+  async serve(id: string, take: (socket: Socket) => void, port?: number): Promise<string> {
+    const address = await (await this.#of(id)).serve(take, port)
     this.#use(id)
     return address
   }

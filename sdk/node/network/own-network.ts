@@ -19,7 +19,9 @@ import { ignored } from '../../ignored.js'
 const PROXY_PORT = 18_999
 /** Where what else the daemon serves is. */
 const SERVICE_PORT = 18_998
-const OWN_PORTS = new Set([PROXY_PORT, SERVICE_PORT])
+/** Where commands of a turn call the daemon. */
+export const DAEMON_PORT = 18_997
+const OWN_PORTS = new Set([PROXY_PORT, SERVICE_PORT, DAEMON_PORT])
 const MOST_CONNECTIONS = 512
 const AGAIN_MS = 60_000
 const LOOPBACKS = ['127.0.0.1', '::1'] as const
@@ -71,7 +73,8 @@ export class OwnNetwork {
   readonly #sockets = new Set<Socket>()
   readonly #servers = new Set<Server>()
   readonly #ports = new Map<number, Server[]>()
-  #service: Promise<void> | undefined
+  /** By port: what takes its connections, and when it is there. */
+  readonly #services = new Map<number, { take: (socket: Socket) => void; there: Promise<void> }>()
   #owner: NetworkOwner | undefined
   #slirp: Slirp | undefined
   #slirpFailedAt = -Infinity
@@ -122,17 +125,25 @@ export class OwnNetwork {
     }
   }
 
-  /** Hands the connections to one port of its loopback to the daemon; answers the address the programs in it use. */
-  async serve(take: (socket: Socket) => void): Promise<string> {
-    this.#service ??= this.#namespace.listen(SERVICE_PORT).then(
-      server => this.#serve(server, take),
-      (error: unknown) => {
-        this.#service = undefined
-        throw error
-      },
-    )
-    await this.#service
-    return `http://127.0.0.1:${SERVICE_PORT}`
+  /**
+   * Hands the connections to one port of its loopback to the daemon; answers the address the programs in it use. Who
+   * takes a port last has it.
+   */
+  async serve(take: (socket: Socket) => void, port = SERVICE_PORT): Promise<string> {
+    const service = this.#services.get(port) ?? { take, there: this.#listen(port) }
+    service.take = take
+    this.#services.set(port, service)
+    await service.there
+    return `http://127.0.0.1:${port}`
+  }
+
+  async #listen(port: number): Promise<void> {
+    try {
+      this.#serve(await this.#namespace.listen(port), socket => this.#services.get(port)?.take(socket))
+    } catch (error) {
+      this.#services.delete(port)
+      throw error
+    }
   }
 
   /** The sockets on which its programs listen: without those that the daemon placed in it. */

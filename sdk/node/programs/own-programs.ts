@@ -22,7 +22,23 @@ const PACKAGES: { readonly [program: string]: string } = {
   sh: 'dash',
   pdftotext: 'poppler-utils',
   'secret-tool': 'libsecret-tools',
+  certutil: 'libnss3-tools',
+  fusermount3: 'fuse3',
+  'mount.cifs': 'cifs-utils',
+  'mount.davfs': 'davfs2',
+  'mount.nfs': 'nfs-common',
+  showmount: 'nfs-common',
+  ssh: 'openssh-client',
+  'ssh-add': 'openssh-client',
+  'ssh-agent': 'openssh-client',
+  swanctl: 'strongswan-swanctl',
+  umount: 'mount',
+  wg: 'wireguard-tools',
+  'wg-quick': 'wireguard-tools',
 }
+
+/** The Debian package that has a program. */
+export const debianPackage = (program: string): string => PACKAGES[program] ?? program
 
 /** System folders of programs; searched before those of PATH. */
 const SYSTEM = [
@@ -185,7 +201,7 @@ export const needProgram = async (name: string): Promise<string> => (await ownPr
  */
 export const missingProgram = async (program: string, others: readonly string[] = []): Promise<never> => {
   const name = program.split('/').at(-1) ?? program
-  const how = `install it (Debian: apt-get install ${PACKAGES[name] ?? name})`
+  const how = `install it (Debian: apt-get install ${debianPackage(name)})`
   const folders = candidates(process.env.PATH ?? '')
   for (const path of [name, ...others].flatMap(each =>
     each.startsWith('/') ? [each] : folders.map(folder => `${folder}/${each}`),

@@ -29,10 +29,17 @@ export class PipedProcess {
   /**
    * @param priority `own`: it keeps the priority of this process, until `lower` is called; default: a lower one.
    * @param file The descriptor of an open file that it reads as its input; default: what is written to `input`.
+   * @param takes `sockets`: it is a program of Node, to which `hand` gives connections.
    */
-  constructor({ program, args, env, cwd, enforced, limits }: Walled, priority?: 'own', file?: number) {
+  constructor(
+    { program, args, env, cwd, enforced, limits }: Walled,
+    priority?: 'own',
+    file?: number,
+    takes?: 'sockets',
+  ) {
     this.#walled = enforced
-    const stdio = [file ?? 'pipe', 'pipe', 'pipe'] satisfies StdioOptions
+    const three = [file ?? 'pipe', 'pipe', 'pipe'] satisfies StdioOptions
+    const stdio: StdioOptions = takes ? [...three, 'ipc'] : three
     // Node types the streams of such a list as perhaps missing, and as plain streams; these two are pipes.
     this.#child = spawn(program, args, { cwd, env: { ...env }, detached: true, stdio }) as Piped
     if (this.#child.pid !== undefined && !priority) lowerPriority(this.#child.pid)
@@ -66,6 +73,11 @@ export class PipedProcess {
     const { stdin } = this.#child
     if (!stdin) throw new Error('its input is a file')
     return stdin
+  }
+
+  /** Gives it a connection of which nothing was read yet; one that it cannot take any more is closed. */
+  hand(connection: Socket): void {
+    this.#child.send('connection', connection, error => void (error && connection.destroy()))
   }
 
   get output(): Readable {

@@ -10,13 +10,13 @@ const SCOPES: readonly Scope[] = ['editor', 'read', 'drive', 'land']
 const own = (access: (typeof ROUTED)[number]['access']): boolean => 'open' in access
 /** Calls that programs of extensions alone make. */
 const onlyExtensions = (access: (typeof ROUTED)[number]['access']): boolean => 'only' in access
-/** Open in the contract because turns make these calls too; turns have no credential of their own here. */
-const PEOPLE_UNTIL_TURNS_SIGN_IN: ReadonlySet<string> = new Set(['capabilities.otp'])
+/** Open in the contract because turns make these calls too; those of turns are made by a tool here. */
+const PEOPLE_UNTIL_TURNS_ASK: ReadonlySet<string> = new Set(['capabilities.otp'])
 
 const lines = new Map(
   (JSON.parse(readFileSync(accessLinesFile, 'utf8')) as AccessLine[]).map(line => [
     line.id,
-    PEOPLE_UNTIL_TURNS_SIGN_IN.has(line.id) ? { ...line, floor: 'maintainer' as const } : line,
+    PEOPLE_UNTIL_TURNS_ASK.has(line.id) ? { ...line, floor: 'maintainer' as const } : line,
   ]),
 )
 const served = ROUTED.map(routed => ({ ...routed, line: lines.get(routed.access.id)! }))
@@ -99,6 +99,21 @@ t.test(
     }
   },
 )
+
+t.test('a turn reaches exactly the calls that its manifest line lets turns make', async t => {
+  const daemon = await guarded(t)
+  const { token } = await daemon.auth.handlers['kernel.turn.mint']({ conversationId: 'c' }, context)
+  const reachedByTurns: string[] = []
+  for (const routed of served.filter(({ access }) => !own(access))) {
+    const { status, message, reached } = await asked(daemon, routed, { 'x-sandbox-turn': token })
+    if (status === 409) reachedByTurns.push(routed.access.id)
+    else {
+      t.same([status, reached], [403, []], routed.call)
+      t.match(message, 'propose it at POST /approvals')
+    }
+  }
+  t.same(reachedByTurns.sort(), ['approvals.propose', 'needs.raise'])
+})
 
 t.test('without a credential only open calls answer', async t => {
   const daemon = await guarded(t)

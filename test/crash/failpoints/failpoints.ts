@@ -89,8 +89,11 @@ export const WORKSPACE_POINTS: readonly string[] = [
 ]
 
 export const GIT_POINTS: readonly string[] = [
+  'inventory.monorepo.written',
+  'inventory.repository.made',
   'git.clone.staged',
   'git.discard.saved',
+  'git.file.written',
   'known-hosts.kept',
   'git.start.committed',
   'git.write.begun',

@@ -67,12 +67,19 @@ t.test('an extension reaches the calls of its role; its permissions are checked 
 })
 
 t.test('no other kind of caller is admitted by a route', async t => {
-  for (const kind of ['turn', 'plugin'] as const) {
-    t.match(await refusalOf(() => admit(person('owner', kind), route('viewer', SCOPES))), {
-      status: 403,
-      message: `kind ${kind}`,
-    })
-  }
+  t.match(await refusalOf(() => admit(person('owner', 'plugin'), route('viewer', SCOPES))), {
+    status: 403,
+    message: 'kind plugin',
+  })
+})
+
+t.test('a turn is admitted where the route says so, whatever role it would have', async t => {
+  t.match(await refusalOf(() => admit(person('owner', 'turn'), route('viewer', SCOPES))), {
+    status: 403,
+    message: 'turns cannot make the call',
+  })
+  const turn = person('collaborator', 'turn')
+  t.equal(admit(turn, { ...route('maintainer', []), turns: true }), turn)
 })
 
 t.test('a token without a scope reaches nothing', async t => {

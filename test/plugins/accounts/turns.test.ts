@@ -77,6 +77,36 @@ t.test('a turn runs on an account, and its conversation stays there', async t =>
   t.match(await refusalOf(() => it.call('POST /agent', unknown)), { status: 422, message: /no account/ })
 })
 
+t.test('limits by the minute are shown with the account, and are no allowance', async t => {
+  const it = await world(t)
+  it.server.script.headers = {
+    ...{
+      'x-ratelimit-limit-requests': '10',
+      'x-ratelimit-remaining-requests': '0',
+      'x-ratelimit-reset-requests': '1s',
+    },
+    ...{ 'x-ratelimit-limit-tokens': '1000', 'x-ratelimit-remaining-tokens': '250', 'x-ratelimit-reset-tokens': '30s' },
+  }
+  await it.key()
+  await turn(it, 'one')
+  await until(async () => (await rowsOf(it))[0]?.rates !== undefined)
+  const [row] = await rowsOf(it)
+  t.match(row!.rates, exactly({ kind: 'requests', utilization: 100 }, { kind: 'tokens', utilization: 75 }))
+  t.equal(row!.usage, undefined)
+  t.match(
+    (await it.call('GET /accounts/{provider}/limits', acme)).limits,
+    exactly({ standing: 'unmeasured', room: 100 }),
+  )
+  it.server.script.headers = {}
+  const frames = await turn(it, 'two')
+  t.match(
+    frames.filter(({ kind }) => kind === 'notice'),
+    exactly({ text: /^waiting \d s: then the provider allows more requests again$/ }),
+    'another conversation on the account waits too',
+  )
+  await until(async () => (await rowsOf(it))[0]?.rates?.length === 1)
+})
+
 t.test('a refused token is renewed within the turn; what cannot be renewed ends it', async t => {
   const it = await world(t)
   await signIn(it, 'ada@example.org')

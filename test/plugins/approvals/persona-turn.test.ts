@@ -16,6 +16,7 @@ const ANSWERS: { readonly [word: string]: readonly ScriptedReply[] } = {
   'fine words': [{ calls: [{ name: 'List', input: { path: '.' } }] }, { text: [`It is out.\n\nposted: ${ADDRESS}`] }],
   'unfit words': [{ text: ['not posted: the title is too long'] }],
   'vague words': [{ text: ['I did what I could.'] }],
+  'slow words': [{ silent: true }],
   'breaks here': [{ status: 400, body: '{"error":"no such model"}' }],
 }
 const requests: SeenRequest[] = []
@@ -96,6 +97,24 @@ t.test(
     t.equal(requests.length, before)
   },
 )
+
+t.test('a turn that publishes what was approved takes no words of anybody', async t => {
+  const { id, digest } = await propose('slow words')
+  await client.call('POST /approvals/{id}/approve', { id, digest, now: true })
+  const { attempts } = await itemIn(client, id, 'sending')
+  const { conversationId = '' } = attempts[0]!
+  const others = 'Post "buy now" as well.'
+  while (!requests.some(({ text }) => text.includes('slow words')))
+    await new Promise(resolve => setTimeout(resolve, 20))
+  t.match(await refusalOf(() => client.call('POST /agent/steer', { conversationId, text: others })), {
+    status: 409,
+    message: 'this turn publishes what was approved, word for word',
+  })
+  t.match(await client.call('POST /agent', { conversationId, prompt: others }), { delivery: 'queued' })
+  await client.call('POST /agent/stop', { conversationId })
+  t.match(await itemIn(client, id, 'failed'), { attempts: exactly({ outcome: 'unknown' }) })
+  t.notOk(requests.some(({ text }) => text.includes('buy now')))
+})
 
 t.test('the outcome is what the last line says', t => {
   const of = (report: string) => {

@@ -2,7 +2,15 @@ import t from 'tap'
 import { daemonWith } from '../../support/daemon.js'
 
 t.test('every card of the catalogue has a drawing that is inert, and a guide', async t => {
-  const { client } = await daemonWith(t, ['capabilities', 'vpn', 'disks', 'extensions', 'endpoints'])
+  const { client } = await daemonWith(t, [
+    'capabilities',
+    'vpn',
+    'disks',
+    'extensions',
+    'endpoints',
+    'inventory',
+    'git',
+  ])
   const { cards } = await client.call('GET /capabilities/catalog')
   t.ok(cards.length >= 15)
   for (const { id, art = '', guide } of cards) {

@@ -58,6 +58,19 @@ t.test('remotes and lists of tool servers are suggested until they are connected
   )
 })
 
+t.test('a compose file suggests the container engine until it is dismissed, and another file again', async t => {
+  const { client, workspace } = await daemonWith(t, ['capabilities', 'git'], { fakes: vaultFake().fakes })
+  const suggested = async () => (await client.call('GET /capabilities')).recommendations
+  mkdirSync(join(workspace, 'compose.yaml'))
+  t.same(await suggested(), [], 'a folder is no such file')
+  writeFileSync(join(workspace, 'docker-compose.yml'), 'services: {}\n')
+  t.match(await suggested(), exactly({ card: 'docker', evidence: 'docker-compose.yml', prefill: {} }))
+  await client.call('DELETE /capabilities/recommendations/{card}', { card: 'docker' })
+  t.same(await suggested(), [])
+  writeFileSync(join(workspace, 'compose.yml'), 'services: {}\n')
+  t.match(await suggested(), exactly({ card: 'docker', evidence: 'compose.yml' }))
+})
+
 t.test('an invalid list, or one outside of the workspace, suggests nothing', async t => {
   const { client, workspace, data } = await daemonWith(t, ['capabilities'], { fakes: vaultFake().fakes })
   writeFileSync(join(workspace, '.mcp.json'), '{"mcpServers": [1, null, "x"')

@@ -80,7 +80,7 @@ t.test('invalid connections are refused by field, and nothing is written', async
     [agent({ command: 'node', name: '__vaulted__' }), 400, /it is no secret/],
     [agent({ command: 'no-such-program-here' }), 501, /there is no program no-such-program-here: install/],
     [agent({ command: 'node', env: '__vaulted__' }), 422, /none is stored/],
-    [{ id: 'a', kind: 'docker', config: {} }, 422, /expected one that can be connected here \(agent/],
+    [{ id: 'a', kind: 'monorepo', config: {} }, 422, /expected one that can be connected here \(agent/],
     [{ id: 'a', kind: 'spaceship', config: {} }, 400, /kind/],
     [{ id: 'a', kind: 'agent' }, 400, /config/],
   ]

@@ -119,6 +119,15 @@ t.test('below the limit of the owner no question comes, unless the turn has read
   )
   const misled = await runTurn(client, 'misled', `fetch ${shop.url}/free\n${pays}`, { unattended: true })
   t.match(said(misled), /nobody watches this turn/, 'a page may have told it to')
+  await runTurn(client, 'earlier', `fetch ${shop.url}/free\nsay $out`)
+  t.match(
+    said(await runTurn(client, 'earlier', pays, { unattended: true })),
+    /nobody watches/,
+    'in an earlier turn too',
+  )
+  const forkOf = { conversationId: 'earlier', keep: 2, files: 'now' as const }
+  const forked = await runTurn(client, 'forked', pays, { unattended: true, forkOf })
+  t.match(said(forked), /nobody watches/, 'a fork begins with what was read')
   const both = await Promise.all(['a', 'b'].map(id => runTurn(client, id, pays, { unattended: true })))
   t.match(
     both.map(said).sort(),

@@ -6,7 +6,7 @@ import { barriersOf, CONSOLE_GROUPS, endJourney, launchBrowser, ownerTab } from 
 import { daemonWith } from '../../support/daemon.js'
 
 t.test('the machine and the settings in the console', withChromium(), async t => {
-  const daemon = await daemonWith(t, CONSOLE_GROUPS)
+  const daemon = await daemonWith(t, [...CONSOLE_GROUPS, 'endpoints', 'capabilities', 'providers'])
   const browser = await launchBrowser(t)
 
   await t.test('a backup is made, downloaded, checked and deleted', async t => {
@@ -68,6 +68,25 @@ t.test('the machine and the settings in the console', withChromium(), async t =>
     await page.getByRole('button', { name: 'Save' }).click()
     await page.getByRole('alert').waitFor()
     t.equal(await page.getByLabel('Also reachable').inputValue(), 'not a host')
+  })
+
+  await t.test('before the model of search is saved, the page says what leaves and to whom', async t => {
+    const server = { kind: 'server', protocol: 'openai', baseUrl: 'http://127.0.0.1:9' } as const
+    await daemon.client.call('POST /endpoints', { id: 'home', label: 'Down in the cellar', ...server })
+    const tab = await ownerTab(browser, daemon, '#/settings')
+    const { page } = tab
+    const model = page.getByLabel('Embedding model of search')
+    await model.fill('endpoint/gone:e')
+    await page.getByText('Nothing that is connected is called endpoint/gone').waitFor()
+    await model.fill('endpoint/home:e')
+    await page
+      .getByText(/the text of this workspace’s files.* goes to Down in the cellar, http:\/\/127\.0\.0\.1:9/)
+      .waitFor()
+    t.same(await barriersOf(page), [])
+    await page.getByRole('button', { name: 'Save' }).click()
+    await page.getByText('Saved. Turns').waitFor()
+    t.equal((await daemon.client.call('GET /settings')).searchModel, 'endpoint/home:e')
+    await endJourney(t, tab)
   })
 
   await t.test('by keyboard alone, on a phone, a setting is found and changed', async t => {

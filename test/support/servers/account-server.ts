@@ -38,6 +38,8 @@ export interface AccountServer {
     /** How full the limits of a credential are, in percent; `hang`: it never says. */
     limits: Map<string, number | 'hang'>
     resetsAt: number
+    /** Further headers of the answers of its models. */
+    headers: Form
   }
   /** Signs a person in like a browser; returns the address that the browser is sent to in the end, or its page. */
   approve(url: string, email: string): Promise<string>
@@ -87,7 +89,14 @@ export const startAccountServer = async (t: Test): Promise<AccountServer> => {
     challenges: [],
     used: [],
     keys: new Set(PEOPLE_KEYS),
-    script: { lifetime: 3600, answers: [], refuses: new Map(), limits: new Map(), resetsAt: Date.now() + 3_600_000 },
+    script: {
+      lifetime: 3600,
+      answers: [],
+      refuses: new Map(),
+      limits: new Map(),
+      resetsAt: Date.now() + 3_600_000,
+      headers: {},
+    },
     approve: (page, email) => browse(page, email),
   }
   const provider = new Provider(url, {
@@ -161,13 +170,14 @@ const answer = async (
   if (refusal && pathname === '/v1/chat/completions')
     return sendJson(res, refusal.status, refusal.body, refusal.headers)
   if (pathname === '/v1/models') return sendJson(res, 200, { data: [{ id: 'm' }, { id: 'n' }] })
-  if (pathname === '/v1/chat/completions') return speak(res)
+  if (pathname === '/v1/chat/completions') return speak(res, server.script.headers)
   return sendJson(res, 404, {})
 }
 
 /** A streamed answer of the model. */
-const speak = (res: ServerResponse): void => {
-  res.writeHead(200, { 'content-type': 'text/event-stream', 'x-week-used': '42', 'x-week-opens': '3600' })
+const speak = (res: ServerResponse, more: Form): void => {
+  const week = { 'x-week-used': '42', 'x-week-opens': '3600' }
+  res.writeHead(200, { 'content-type': 'text/event-stream', ...week, ...more })
   const piece = (delta: object, finish: string | null, usage?: object): string => {
     const choices = [{ index: 0, delta, finish_reason: finish }]
     const said = { id: 'a', object: 'chat.completion.chunk', created: 1, model: 'm', choices, ...(usage && { usage }) }

@@ -1,6 +1,7 @@
 import type { ContentBlock, McpServer } from '@agentclientprotocol/sdk'
 import { withheldBy } from '../../../../sdk/node/access/powers.js'
 import {
+  mayWrite,
   roundMark,
   type SharedProgram,
   type TreeCommand,
@@ -78,11 +79,6 @@ export const acpOn = (
     yield* client.frames
     await work
   }
-
-const WRITES = ['Write', 'Append', 'Edit', 'Delete', 'Move', 'Shell', 'Code']
-
-const mayWrite = ({ allowedTools, powers }: TurnRequest): boolean =>
-  (!powers || powers.files === 'write') && (!allowedTools || WRITES.some(name => allowedTools.includes(name)))
 
 /** The processes in which a turn may run. */
 interface TurnPlaces {

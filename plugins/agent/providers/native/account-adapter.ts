@@ -5,7 +5,8 @@ import type { ProviderAdapter, TurnRequest } from '../adapter.js'
 import type { ConnectedProviders } from '../connected-providers.js'
 import { refusalKind } from '../refusal-kinds.js'
 import { ServerFault } from './faults.js'
-import { HeardLimits, type AnswerHeaders } from './heard-limits.js'
+import { HeardLimits, publishedLimits, type AnswerHeaders } from './heard-limits.js'
+import type { RequestPaces } from './pace.js'
 import { modelFetch, type AnswerLimits } from './model-fetch.js'
 import { nativeAdapter } from './native-adapter.js'
 import type { NativeDeps } from './native-turn.js'
@@ -67,7 +68,7 @@ const targetOn = async (
   const { id: provider } = definition
   const prefer = deps.accountOf(conversationId, provider)
   const asked = { ...(prefer !== undefined && { prefer }), ...(model && { model }) }
-  const target = await leasedTarget(host, definition, asked, deps.limits)
+  const target = await leasedTarget(host, definition, asked, deps.limits, deps.paces)
   const { account } = target
   if (depth === 0 && account !== prefer) await deps.stays(conversationId, provider, account)
   return target
@@ -79,6 +80,7 @@ export const leasedTarget = async (
   definition: ProviderDefinition,
   asked: { readonly prefer?: string; readonly model?: string },
   most?: AnswerLimits,
+  paces?: RequestPaces,
 ): Promise<NativeTarget & { readonly account: string }> => {
   const { id: provider, label, protocol, baseUrl } = definition
   const lent = await host
@@ -89,13 +91,14 @@ export const leasedTarget = async (
   const headers = { ...lent.headers }
   let { value } = lent
   const warn = (what: string) => (error: unknown) => host.log.warn(what, { provider, error: String(error) })
-  const limits = new HeardLimits(account)
+  const limits = new HeardLimits(account, paces?.of(provider, account))
   const told = (answer: AnswerHeaders, status: number) => {
     limits.hear(answer, status)
-    if (definition.limits?.from !== 'headers') return
+    const rates = publishedLimits(answer, Date.now())
+    if (definition.limits?.from !== 'headers' && rates.length === 0) return
     const said = Object.fromEntries(Object.entries(answer).flatMap(([name, one]) => (one ? [[name, String(one)]] : [])))
     host
-      .call('limits.heard', { provider, account, headers: said })
+      .call('limits.heard', { provider, account, headers: said, rates })
       .then(({ windows }) => limits.add(windows))
       .catch(warn('reading limits failed'))
   }

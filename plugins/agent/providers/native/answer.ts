@@ -27,6 +27,17 @@ interface Draft {
 
 type Finish = Extract<StreamPart, { type: 'finish' }>
 
+/** The tokens of an answer; those of the cache count by themselves. */
+export const tokenCountOf = ({ inputTokens: input, outputTokens: output }: Finish['usage']): TokenCount => {
+  const cached = (input.cacheRead ?? 0) + (input.cacheWrite ?? 0)
+  return {
+    input: input.noCache ?? Math.max(0, (input.total ?? 0) - cached),
+    output: output.total ?? 0,
+    cacheRead: input.cacheRead ?? 0,
+    cacheWrite: input.cacheWrite ?? 0,
+  }
+}
+
 /** Reads one streamed answer: yields frames on the way, and the answer at its end. */
 export class AnswerReader {
   readonly #spoken: Spoken
@@ -79,20 +90,13 @@ export class AnswerReader {
     if (finish?.finishReason.raw === UNMARKED && !unmarked) throw lost('the answer ended in the middle')
     if (!finish || finish.finishReason.unified === 'interrupted') throw lost('the answer ended in the middle')
     if (finish.finishReason.unified === 'error') throw lost('the server ended the answer with an error')
-    const { inputTokens: input, outputTokens: output } = finish.usage
-    const cached = (input.cacheRead ?? 0) + (input.cacheWrite ?? 0)
     const { unified } = finish.finishReason
     const speed = finish.usage.raw?.speed ?? finish.providerMetadata?.served?.tier
     return {
       ...(typeof speed === 'string' && { fast: speed === 'fast' || speed === 'priority' }),
       parts: this.parts,
       finish: unified === 'length' ? 'length' : unified === 'content-filter' ? 'refused' : 'stop',
-      usage: {
-        input: input.noCache ?? Math.max(0, (input.total ?? 0) - cached),
-        output: output.total ?? 0,
-        cacheRead: input.cacheRead ?? 0,
-        cacheWrite: input.cacheWrite ?? 0,
-      },
+      usage: tokenCountOf(finish.usage),
     }
   }
 

@@ -1,6 +1,7 @@
 import type { TurnIo } from '../adapter.js'
 import type { Frame } from '../../turn/frames/frames.js'
 import { AnswerReader, type ModelAnswer } from './answer.js'
+import { endsInText } from './endings.js'
 import { faultFrom, type ServerFault } from './faults.js'
 import type { ModelCall, ServerModel, StreamPart } from './model.js'
 import { failTurn, NativeOver } from './over.js'
@@ -41,7 +42,8 @@ export async function* askModel(asked: ModelAsking): AsyncGenerator<Frame, Model
       for await (const part of partsOf(asked)) yield* reader.read(part)
       // A server that ends twice without a word of it ends all its answers so.
       const answer = reader.whole(attempt > 1)
-      yield* spoken.end()
+      if (endsInText(answer)) yield* spoken.tail()
+      else yield* spoken.end()
       return answer
     } catch (error) {
       if (io.signal.aborted) {

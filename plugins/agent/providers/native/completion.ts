@@ -3,18 +3,21 @@ import { valueMasker } from '../../../../sdk/node/access/value-masker.js'
 import type { CompletionCalls } from '../contract.js'
 import { leasedTarget } from './account-adapter.js'
 import { faultFrom, withoutSecrets, type ServerFault } from './faults.js'
-import type { StreamPart } from './model.js'
 import { ModelShield } from './model-shield.js'
+import { tokenCountOf } from './answer.js'
+import type { TokenCount } from './session.js'
 import { NativeOver } from './over.js'
 import type { NativeTarget } from './target.js'
 import { modelWire } from './wire.js'
 
-interface Candidate {
+/** A model of a provider, for a single question. */
+export interface AskedProvider {
   readonly provider: string
   readonly model: string
 }
 
-type Link = Pick<Host, 'call' | 'serves' | 'emit' | 'log'>
+/** What single questions need of the group. */
+export type ProviderLink = Pick<Host, 'call' | 'serves' | 'emit' | 'log'>
 
 const PREFIX = 'endpoint/'
 const MOST_TEXT = 64 * 1024
@@ -24,14 +27,14 @@ const NONE = 'no model is connected: add a server with POST /endpoints, or an ac
 type Question = Input<CompletionCalls, 'agent.complete'>
 
 /** Serves single answers of connected model servers and accounts, without tools and without a conversation. */
-export const completionCalls = (host: Link): Handlers<CompletionCalls> => ({
+export const completionCalls = (host: ProviderLink): Handlers<CompletionCalls> => ({
   'agent.completes': asked => completes(host, asked),
   'agent.complete': (question, { signal }) => completeOnce(host, question, signal),
 })
 
 /** Which of some models would answer now. */
 export const completes = async (
-  host: Link,
+  host: ProviderLink,
   { models, role }: Input<CompletionCalls, 'agent.completes'>,
 ): Promise<ReturnType<CompletionCalls['agent.completes']>> => {
   const { found, reason } = await candidates(host, models, role)
@@ -41,7 +44,7 @@ export const completes = async (
 
 /** One answer of the first of some models that answers; refused where none does. */
 export const completeOnce = async (
-  host: Link,
+  host: ProviderLink,
   { models, role, system, prompt, timeoutMs }: Question,
   signal: AbortSignal,
 ): Promise<ReturnType<CompletionCalls['agent.complete']>> => {
@@ -63,14 +66,14 @@ export const completeOnce = async (
   return refuse('dependency', limit.aborted ? `no model answered within ${timeoutMs} ms` : last)
 }
 
-const keyOf = ({ provider, model }: Candidate): string => `${provider}:${model}`
+const keyOf = ({ provider, model }: AskedProvider): string => `${provider}:${model}`
 
 /** The models that can be used now, in order: those of a list, or where it is empty those of the settings. */
 const candidates = async (
-  host: Link,
+  host: ProviderLink,
   models: string[],
   role = 'quickModel',
-): Promise<{ found: readonly Candidate[]; reason: string }> => {
+): Promise<{ found: readonly AskedProvider[]; reason: string }> => {
   if (!(await host.serves('models.ladder'))) return { found: [], reason: 'models are not chosen here: group settings' }
   const { configured, resolved } = await host.call('models.ladder', { role, models })
   const found = resolved.filter(({ usable }) => usable)
@@ -81,7 +84,7 @@ const candidates = async (
 }
 
 /** The server of a provider; a credential that was lent for it is given back with `over`. */
-const targetOf = async (host: Link, { provider, model }: Candidate): Promise<NativeTarget> => {
+export const askedTarget = async (host: ProviderLink, { provider, model }: AskedProvider): Promise<NativeTarget> => {
   if (provider.startsWith(PREFIX)) {
     const target = await host.call('endpoints.target', { id: provider.slice(PREFIX.length) })
     return target.problem === undefined ? target : refuse('dependency', target.problem)
@@ -95,14 +98,14 @@ const targetOf = async (host: Link, { provider, model }: Candidate): Promise<Nat
 }
 
 const answerOf = async (
-  host: Link,
-  candidate: Candidate,
+  host: ProviderLink,
+  candidate: AskedProvider,
   system: string,
   prompt: string,
   signal: AbortSignal,
 ): Promise<string> => {
   const { model: id } = candidate
-  const target = await targetOf(host, candidate)
+  const target = await askedTarget(host, candidate)
   const wire = await modelWire(target, id, {}, undefined, target.send)
   const { account, local } = target
   const model = new ModelShield(host, { provider: candidate.provider, account, local }).over(wire.model)
@@ -131,7 +134,8 @@ const answerOf = async (
       if (done) break
       if (value.type === 'error') throw faultFrom(value.error)
       if (value.type === 'text-delta') text += value.delta
-      if (value.type === 'finish') await billed(host, candidate, target.account, startedAt, value.usage)
+      if (value.type === 'finish')
+        await billAnswer(host, candidate, target.account, startedAt, tokenCountOf(value.usage))
       if (text.length > MOST_TEXT) break
     }
     answered = true
@@ -147,19 +151,16 @@ const answerOf = async (
   }
 }
 
-type Usage = Extract<StreamPart, { type: 'finish' }>['usage']
-
 /** Writes what an answer cost into the ledger. */
-const billed = async (
-  host: Link,
-  { provider, model }: Candidate,
+export const billAnswer = async (
+  host: ProviderLink,
+  { provider, model }: AskedProvider,
   account: string | undefined,
   startedAt: number,
-  { inputTokens: input, outputTokens: output }: Usage,
+  { input, output, cacheRead, cacheWrite }: TokenCount,
 ): Promise<void> => {
   try {
     if (!(await host.serves('usage.record'))) return
-    const cached = (input.cacheRead ?? 0) + (input.cacheWrite ?? 0)
     await host.call('usage.record', {
       at: Date.now(),
       provider,
@@ -167,10 +168,10 @@ const billed = async (
       ...(account !== undefined && { account }),
       harness: 'native',
       turns: 1,
-      inputTokens: input.noCache ?? Math.max(0, (input.total ?? 0) - cached),
-      outputTokens: output.total ?? 0,
-      cacheReadTokens: input.cacheRead ?? 0,
-      cacheCreationTokens: input.cacheWrite ?? 0,
+      inputTokens: input,
+      outputTokens: output,
+      cacheReadTokens: cacheRead,
+      cacheCreationTokens: cacheWrite,
       durationMs: Date.now() - startedAt,
       unattended: true,
       outcome: 'ok',

@@ -39,14 +39,29 @@ const PUBLISHED: readonly LimitHeaders[] = [
   openai('tokens', 'tokens'),
 ]
 
-/** What the headers of an answer say of limits. */
-export const publishedLimits = (headers: AnswerHeaders, now: number): LimitWindow[] =>
+/** A limit as an answer tells it: what is allowed in all, and what is left of it. */
+export interface ToldLimit {
+  readonly kind: string
+  readonly label: string
+  readonly most: number
+  readonly left: number
+  readonly resetsAt?: number
+}
+
+/** The limits that the headers of an answer tell. */
+export const limitsIn = (headers: AnswerHeaders, now: number): ToldLimit[] =>
   PUBLISHED.flatMap(({ kind, label, limit, remaining, reset }) => {
     const [most, left] = [countOf(headers[limit]), countOf(headers[remaining])]
     if (most === undefined || left === undefined || most === 0) return []
     const resetsAt = resetOf(headers[reset], now)
+    return [{ kind, label, most, left, ...(resetsAt !== undefined && { resetsAt }) }]
+  })
+
+/** What the headers of an answer say of limits, as how much of each is used. */
+export const publishedLimits = (headers: AnswerHeaders, now: number): LimitWindow[] =>
+  limitsIn(headers, now).map(({ kind, label, most, left, resetsAt }) => {
     const utilization = Math.min(100, Math.max(0, Math.round(((most - left) / most) * 100)))
-    return [{ kind, label, utilization, ...(resetsAt !== undefined && { resetsAt }), measuredAt: now }]
+    return { kind, label, utilization, ...(resetsAt !== undefined && { resetsAt }), measuredAt: now }
   })
 
 const countOf = (value: string | string[] | undefined): number | undefined =>
@@ -67,21 +82,29 @@ const resetOf = (value: string | string[] | undefined, now: number): number | un
 /** A moment that a date can be. */
 const momentOf = (at: number): number | undefined => (at >= 0 && at <= LAST_MS ? at : undefined)
 
+/** What hears the headers of answers too. */
+interface HearsAnswers {
+  hear(headers: AnswerHeaders, now: number): void
+}
+
 /** The limits of a provider as its answers in one turn tell them, as frames that say what changed. */
 export class HeardLimits {
   readonly #account: string | undefined
+  readonly #pace: HearsAnswers | undefined
   readonly #windows = new Map<string, LimitWindow>()
   #rejectedUntil: number | undefined
   #rejected = false
   #told: { status?: RateLimitFrame['status']; readonly used: Map<string, number> } = { used: new Map() }
 
-  constructor(account?: string) {
+  constructor(account?: string, pace?: HearsAnswers) {
     this.#account = account
+    this.#pace = pace
   }
 
   /** Hears an answer; a status of 429 means that a limit is reached. */
   hear(headers: AnswerHeaders, status: number, now = Date.now()): void {
     this.add(publishedLimits(headers, now))
+    this.#pace?.hear(headers, now)
     this.#rejected = status === 429
     const after = countOf(headers['retry-after'])
     this.#rejectedUntil = this.#rejected && after !== undefined ? momentOf(now + after * 1000) : undefined

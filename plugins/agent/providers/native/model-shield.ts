@@ -115,6 +115,23 @@ export class ModelShield {
   }
 }
 
+/** Texts that belong to no conversation, as the shield lets them leave. */
+export const shieldedTexts = async (
+  host: Link,
+  { provider, account, local }: Omit<ShieldedProvider, 'conversationId'>,
+  texts: readonly string[],
+): Promise<readonly string[]> => {
+  if (!(await host.serves('shield.outbound'))) return texts
+  const to = { provider, local, ...(account !== undefined && { account }) }
+  const answer = await host
+    .call('shield.outbound', { ...to, covered: true, texts: [...texts], binary: false })
+    .catch(() => {
+      throw new ServerFault(NO_ANSWER)
+    })
+  if (answer.verdict === 'refused') throw new ServerFault(answer.message ?? 'the privacy shield refuses this request')
+  return answer.verdict === 'masked' && answer.texts ? answer.texts : texts
+}
+
 /** Why a program whose requests do not pass the shield must not run; undefined: it may. */
 export const closedByShield = async (
   host: Link,

@@ -1,6 +1,6 @@
 import { roundMark, type OfferedTool, type SubagentStep, type TurnIo, type TurnRequest } from '../adapter.js'
 import { shortText } from '../../outputs/head-and-tail.js'
-import type { FastModeFrame, Frame, ProviderId } from '../../turn/frames/frames.js'
+import type { Frame, ProviderId } from '../../turn/frames/frames.js'
 import type { ModelAnswer } from './answer.js'
 import { ASK_AGAIN, askModel, type AskAgain } from './ask.js'
 import { runCalls, offeredName } from './calls.js'
@@ -13,6 +13,8 @@ import {
   type Measured,
   type Summarized,
 } from './compaction.js'
+import { endsInText, followUp, remarkOn, uncutParts } from './endings.js'
+import { FastMode } from './fast-mode.js'
 import { ServerFault } from './faults.js'
 import { INSTRUCTIONS, KEEP_ABOVE_ALL, SUMMARIZE } from './instructions.js'
 import { LiveSession } from './live-session.js'
@@ -20,6 +22,7 @@ import type { ModelCall, ModelPrompt } from './model.js'
 import type { ModelShield, ShieldedProvider } from './model-shield.js'
 import { HeardLimits } from './heard-limits.js'
 import { askedToCompact } from './opening.js'
+import type { RequestPace, RequestPaces } from './pace.js'
 import { modelFetch, type AnswerLimits } from './model-fetch.js'
 import { failTurn, NativeOver } from './over.js'
 import { promptOf } from './prompt.js'
@@ -58,6 +61,8 @@ export interface NativeDeps {
   readonly instructions?: (request: TurnRequest) => Promise<string>
   /** What stands between the turn and its model; left out: nothing does. */
   readonly shield?: (provider: ShieldedProvider) => ModelShield
+  /** What servers allow by the minute; left out: nothing is waited for. */
+  readonly paces?: RequestPaces
   readonly again?: AskAgain
   readonly limits?: AnswerLimits
   readonly mostRounds?: number
@@ -98,7 +103,8 @@ export class NativeTurn {
   #wire: ModelWire | undefined
   readonly #shield: ModelShield | undefined
   readonly #limits: HeardLimits
-  #fastMode: FastModeFrame['state'] | undefined
+  readonly #pace: RequestPace | undefined
+  readonly #fastMode: FastMode
   /** From so many tokens on the session is compacted. */
   #most = UNKNOWN_WINDOW * COMPACT_AT
   /** How many tokens the server counts where one is estimated. */
@@ -112,9 +118,11 @@ export class NativeTurn {
     this.#deps = deps
     this.#request = request
     this.#io = io
+    this.#fastMode = new FastMode(request)
     // The session of a subagent is never continued.
     const sessions = request.depth > 0 ? memorySessions() : deps.sessions
-    this.#limits = target.limits ?? new HeardLimits()
+    this.#pace = deps.paces?.of(provider, target.account)
+    this.#limits = target.limits ?? new HeardLimits(undefined, this.#pace)
     const { conversationId } = request
     this.#shield = deps.shield?.({ conversationId, provider, account: target.account, local: target.local })
     this.#session = new LiveSession(nativeSessionOf(request.conversationId), sessions, request, io)
@@ -191,17 +199,6 @@ export class NativeTurn {
     return modelFetch(headers, this.#deps.limits, (said, status) => this.#limits.hear(said, status))
   }
 
-  /** Whether the answer came in the fast mode that was asked for. */
-  *#speed({ fast }: ModelAnswer): Generator<Frame> {
-    if (!this.#request.fast || this.#request.depth > 0) return
-    const state = fast ? 'on' : 'off'
-    if (state === this.#fastMode) return
-    this.#fastMode = state
-    const reason =
-      fast === undefined ? 'the server does not say that it answered faster' : 'it answered at its usual speed'
-    yield { kind: 'fast_mode', state, ...(state === 'off' && { reason }) }
-  }
-
   /** The usage that no frame contains yet. */
   *#usage(): Generator<Frame> {
     const { usage, answers, told } = this.#session
@@ -264,19 +261,26 @@ export class NativeTurn {
     session.usage = sumTokens(session.usage, answer.usage)
     // Before the answer is stored: a kill between both loses no tokens.
     yield* this.#usage()
-    yield* this.#speed(answer)
+    yield* this.#fastMode.told(answer)
     yield* this.#told()
-    await session.keep({
-      kind: 'answer',
-      run: this.#request.run,
-      by: this.#by,
-      usage: answer.usage,
-      parts: this.#numbered(answer.parts),
-    })
-    this.#spoken = spokenIn([])
+    const more = followUp(answer, session.entries, this.#request.run)
+    await session.keep(
+      {
+        kind: 'answer',
+        run: this.#request.run,
+        by: this.#by,
+        usage: answer.usage,
+        parts: this.#numbered(uncutParts(answer)),
+      },
+      // In one step with the answer: after a restart it would look like the last one.
+      ...(more ? [more] : []),
+    )
+    this.#spoken = endsInText(answer) ? new Spoken({ text: '', thoughts: '', open: true }) : spokenIn([])
     await session.save()
     yield* this.#meter()
-    yield* this.#remark(answer)
+    if (answer.finish === 'refused') failTurn('the model declined to continue')
+    const text = more ? undefined : remarkOn(answer)
+    if (text !== undefined) yield { kind: 'notice', level: 'warning', text }
   }
 
   /** Gives every call an id that no other call of the run has. */
@@ -290,22 +294,11 @@ export class NativeTurn {
     )
   }
 
-  *#remark({ finish, parts }: ModelAnswer): Generator<Frame> {
-    if (finish === 'refused') failTurn('the model declined to continue')
-    if (parts.some(({ kind }) => kind === 'call')) return
-    const text =
-      finish === 'length'
-        ? 'the answer ends here because the model reached its limit of tokens for one answer'
-        : parts.some(({ kind }) => kind === 'text')
-          ? undefined
-          : 'the model sent an empty answer'
-    if (text) yield { kind: 'notice', level: 'warning', text }
-  }
-
   /** Asks the model; if the server refuses pictures or the length, asks once more without them, or compacted. */
   async *#answer(): AsyncGenerator<Frame, ModelAnswer> {
     for (let shorter = 0; ;) {
       await this.#admit()
+      yield* this.#paced(this.#expected)
       const prompt = await this.#prompt(this.#session.entries)
       try {
         return yield* this.#ask(prompt, this.#spoken, parts => this.#cut(parts))
@@ -328,6 +321,23 @@ export class NativeTurn {
     this.#session.blind = true
     yield { kind: 'notice', level: 'warning', text: 'the model accepts no pictures: they are left out' }
     return true
+  }
+
+  /** The tokens that a request takes of a limit, by the last one: what a cache has counts little or nothing. */
+  get #expected(): number {
+    const last = this.#session.entries.findLast(entry => entry.kind === 'answer')
+    return last ? Math.max(1, last.usage.input + last.usage.cacheWrite) : 1
+  }
+
+  /** Waits while the server would refuse a request by the limits that it tells, for a minute at most. */
+  async *#paced(tokens: number): AsyncGenerator<Frame, void> {
+    for (let wait = this.#pace?.next(tokens); wait; wait = this.#pace?.next(tokens)) {
+      const what = wait.kind.replace('-', ' ')
+      const text = `waiting ${Math.ceil(wait.ms / 1000)} s: then the provider allows more ${what} again`
+      yield { kind: 'notice', level: 'info', text, source: 'provider' }
+      if (await this.#io.gap(wait.ms)) throw new NativeOver('moved')
+      this.#goOn()
+    }
   }
 
   #ask(

@@ -79,13 +79,18 @@ export class Spoken {
 
   /** The answer is over. */
   *end(): Generator<Frame> {
+    yield* this.tail()
+    yield* this.close()
+  }
+
+  /** The answer is over, and its text goes on in another one. */
+  *tail(): Generator<Frame> {
     const held = this.#text.end()
     if (held) {
       yield* this.close()
       this.#open = true
       yield { kind: 'delta', text: held }
     }
-    yield* this.close()
   }
 
   /** Ends the block of prose that is open. */

@@ -100,5 +100,5 @@ const messagesOptions = ({ effort, thinking, fast }: AnswerSettings): ProviderOp
 }
 
 /** The base address of a server's calls. */
-const apiOf = ({ apiBase, baseUrl, protocol }: EndpointTarget): string =>
+export const apiOf = ({ apiBase, baseUrl, protocol }: EndpointTarget): string =>
   apiBase ?? `${baseUrl}/${protocol === 'ollama' ? 'api' : 'v1'}`

@@ -3,6 +3,7 @@ import type { Host, Log } from '../../../../sdk/index.js'
 import type { Limiter } from '../../../../sdk/node/limits/limiter.js'
 import type { TurnPersona } from '../../../personas/contract.js'
 import type { SubagentLimits } from '../../providers/adapter.js'
+import type { Listener } from '../../../../sdk/node/network/addresses.js'
 import type { Settings } from '../../../settings/contract.js'
 import type { CommandOutputs } from '../../outputs/command-outputs.js'
 import type { TurnAdditions } from './additions.js'
@@ -64,7 +65,9 @@ export interface TurnEnvironmentDeps {
   /** For calls about personas, skills, needs and the safety policy. */
   readonly host: Pick<Host, 'call' | 'serves' | 'log' | 'on'>
   /** The stored values, which are masked in turns. */
-  readonly stored: Pick<StoredValues, 'refresh'>
+  readonly stored: Pick<StoredValues, 'refresh' | 'hide'>
+  /** What the daemon listens on; the first is that of the calls. */
+  readonly listeners: () => Promise<readonly Listener[]>
   /** The processes of programs that serve several conversations. */
   readonly shared: Pick<SharedPrograms, 'of'>
   /** Takes a conversation's copy out of the processes that serve several. */

@@ -17,7 +17,7 @@ import { inside } from '../../../../sdk/node/files/paths.js'
 import { accessViewWith } from '../../../../sdk/node/access/access-view.js'
 import { wallKind, walled, type WallSpec } from '../../../../sdk/node/wall/wall.js'
 import type { TurnPersona } from '../../../personas/contract.js'
-import type { TreeCommand, TreeProgram } from '../../providers/adapter.js'
+import { mayWrite, type TreeCommand, type TreeProgram } from '../../providers/adapter.js'
 import type { Conversation, CopyRepo } from '../../contract.js'
 import type { TurnNetwork } from './networks.js'
 import { pathOf } from '../../../../sdk/node/repositories/main-repository.js'
@@ -38,39 +38,37 @@ import {
   unfilteredNotice,
   worktreeFrame,
 } from './copy-words.js'
-import { askedTools } from './paying.js'
-import { readSkill, skillsOf } from '../../personas/skills.js'
+import { skillsOf } from '../../personas/skills.js'
 import { briefTurn, instructedIn } from '../../briefing/brief-turn.js'
 import { turnNotes } from '../../briefing/turn-notes.js'
 import type { ShortenOutput } from '../../outputs/shorten.js'
 import { hiddenBy, keptFolders, personaOf, fetchReach, reportUnknownPersona, usedBy } from '../../personas/worn.js'
 import { preambleOf } from '../preamble.js'
 import { sweepBeside } from '../../tools/tree.js'
+import { turnParts } from '../../tools/turn-parts.js'
 import { toolbox } from '../../tools/toolbox.js'
 import { KnownByConversation } from '../../tools/known-files.js'
 import type { Turn } from '../turn.js'
-import { browserTools } from './browser.js'
 import type { PreparedTurn, TurnEnvironment } from './environment.js'
 import type { TurnEnvironmentDeps } from './environment-deps.js'
 import { showOwnChanges } from './own-changes.js'
 import { turnIo } from '../io.js'
 import { SafetyGate } from '../safety-gate.js'
 import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
-import { processReach, processTools } from './processes.js'
+import { processReach } from '../../processes/process-tools.js'
 import { ownPlaceOf } from './shared-programs.js'
 import type { TreeCommandAsked } from '../../copies/contract.js'
 import type { ProgramBehindWall } from '../contract.js'
 import { conversationWall } from './conversation-wall.js'
-import { diagnoseIn } from './diagnostics.js'
+import { diagnoseIn } from '../../diagnostics/diagnose-in.js'
 import { documentsOf } from './documents.js'
 import { IgnoredFiles } from './ignored-files.js'
 import { renewApart } from './renew-apart.js'
 import { trustApart, trustOf } from './trust.js'
 import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
 import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
-import { searchTools } from './search.js'
 import { saveSharedState } from './shared-state.js'
-import { terminalTools } from './terminal.js'
+import { turnCredential } from './turn-credential.js'
 
 interface Tree extends PreparedTurn {
   readonly wall: Omit<WallSpec, 'cwd' | 'env'>
@@ -78,6 +76,7 @@ interface Tree extends PreparedTurn {
   readonly expose: TurnNetwork['serve']
   /** The variables of every program of the turn, with values of secrets. */
   readonly variables: Env
+  readonly ofCommands: () => Promise<Env>
   readonly shorten?: ShortenOutput
 }
 
@@ -87,6 +86,13 @@ const SETTLE_MS = 30_000
 /** Says in a turn what became of its private copy. */
 const warn = (turn: Turn, text: string): void =>
   void turn.log.push({ kind: 'notice', level: 'warning', text, source: 'copies' })
+
+/** Whether a program of the turn that does what it likes may not write in the tree. */
+const onlyReads = (turn: Turn, { allowedTools, persona }: PreparedTurn): Pick<TreeProgram, 'readOnly'> => {
+  const mode = turn.record.mode ?? turn.entry.fields.permissionMode
+  const may = { ...(allowedTools && { allowedTools }), ...(persona && { powers: persona.powers }) }
+  return { readOnly: mode === 'plan' || !mayWrite(may) }
+}
 
 /** Prepares private copies, writes the frames before a provider's first one, and gives adapters the tools. */
 export class LocalTurnEnvironment implements TurnEnvironment {
@@ -187,6 +193,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       reach: network.reach,
       expose: network.serve,
       variables: added.variables,
+      ofCommands: turnCredential(this.#deps, turn, network),
       agentFolders: added.agentFolders,
       ...(persona && { persona }),
       ...(instructions !== undefined && { instructions }),
@@ -349,10 +356,19 @@ export class LocalTurnEnvironment implements TurnEnvironment {
 
   /** The command that runs a program behind the wall of a turn. */
   async walled(turn: Turn, program: TreeProgram): Promise<TreeCommand> {
-    const { wall, root, cwd } =
-      this.#trees.get(turn) ?? refuse('conflict', 'the turn is being prepared: try again when it runs')
+    const tree = this.#treeOf(turn)
+    const { wall, root, cwd } = tree
     const begun = this.#deps.commands.of(turn.conversationId, turn.run)
-    return treeCommand(wall, root, cwd, program, begun)
+    return treeCommand(wall, root, cwd, { ...program, ...(program.engine && onlyReads(turn, tree)) }, begun)
+  }
+
+  /** The tree of a turn that runs, and the folders of it that the turn is limited to. */
+  treeOf(turn: Turn): Pick<Tree, 'root' | 'folders'> {
+    return this.#treeOf(turn)
+  }
+
+  #treeOf(turn: Turn): Tree {
+    return this.#trees.get(turn) ?? refuse('conflict', 'the turn is being prepared: try again when it runs')
   }
 
   /** The command that runs a shell command in the tree of a conversation, while no turn has to run. */
@@ -396,6 +412,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       onStart: (pid, over) => underWay.begun(conversationId, pid, over),
       begun,
       env: variables,
+      ofCommands: tree.ofCommands,
       shorten: tree.shorten,
       shared: program => this.#deps.shared.of(sharing, program),
       starts: () => void (turn.sharesHome ||= trust() === 'lands'),
@@ -420,20 +437,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         fetchReach(prepared.persona, reach),
         programs,
         this.#references(turn, this.#networks.get(turn), prepared.persona),
-        {
-          skill: readSkill(this.#deps.host, prepared, wall.workspace),
-          ...askedTools(this.#deps.host, turn, prepared.persona),
-          connecting: this.#offers.of(turn),
-          files: searchTools(this.#deps.host, prepared),
-          processes: processTools(kept.processes, turn, prepared, { wall, programs, access }),
-          browser: browserTools(this.#deps.host, turn, {
-            ...{ trust, near: prepared.persona?.powers.shell !== false },
-            ...(prepared.persona && { capabilities: prepared.persona.capabilities }),
-          }),
-          terminal: terminalTools(this.#deps.host, turn, program =>
-            treeCommand(wall, tree.root, tree.cwd, { ...program, env: { ...variables, ...program.env } }, begun),
-          ),
-        },
+        turnParts(this.#deps, this.#offers, turn, prepared, { wall, programs, access }),
       ),
     })
   }

@@ -43,8 +43,8 @@ export interface TurnNetwork {
   kind(): Promise<'own' | 'shared'>
   /** The addresses that the daemon may reach for it. */
   reach(): Promise<NetworkReach>
-  /** Makes a server of the daemon reachable for its programs; returns the address. */
-  serve(server: Server): Promise<string>
+  /** Makes a server of the daemon reachable for its programs, in place of the one at its port; returns the address. */
+  serve(server: Server, port?: number): Promise<string>
 }
 
 const MOST_TOLD = 50
@@ -91,9 +91,9 @@ export class ConversationNetworks {
     const possible = this.#networks.possible()
     return {
       kind: async () => ((await possible) ? 'own' : 'shared'),
-      serve: async server =>
+      serve: async (server, port) =>
         (await possible)
-          ? this.#networks.serve(id, socket => void server.emit('connection', socket.resume()))
+          ? this.#networks.serve(id, socket => void server.emit('connection', socket.resume()), port)
           : onLoopback(server),
       wall: {
         enter: async () => {

@@ -1,30 +1,32 @@
 import { hash } from 'node:crypto'
-import type { Host } from '../../../../sdk/index.js'
 import type { TurnPersona } from '../../../personas/contract.js'
 import type { PayTools, ToolParts } from '../../tools/tool.js'
 import type { Turn } from '../turn.js'
 import { approvalTools } from './approvals.js'
+import type { TurnEnvironmentDeps } from './environment-deps.js'
 import { needTools } from './needs.js'
 
 type PayingTurn = Pick<
   Turn,
-  'conversationId' | 'run' | 'log' | 'record' | 'entry' | 'outside' | 'byOutsiders' | 'markOutside' | 'forgetAnswer'
+  'conversationId' | 'run' | 'log' | 'record' | 'entry' | 'heardOthers' | 'markOutside' | 'forgetAnswer'
 >
+
+type AskedDeps = Pick<TurnEnvironmentDeps, 'host' | 'conversations'>
 
 /** What people give and allow on request of a turn. */
 export const askedTools = (
-  host: Pick<Host, 'call' | 'serves'>,
+  deps: AskedDeps,
   turn: PayingTurn,
   persona: Pick<TurnPersona, 'capabilities'> | undefined,
 ): Pick<ToolParts, 'needs' | 'approvals' | 'paying'> => ({
-  needs: needTools(host, turn),
-  approvals: approvalTools(host, turn),
-  paying: payTools(host, turn, persona),
+  needs: needTools(deps.host, turn),
+  approvals: approvalTools(deps.host, turn),
+  paying: payTools(deps, turn, persona),
 })
 
 /** Pays on behalf of a turn, from the wallets that its persona allows. */
 const payTools = (
-  host: Pick<Host, 'call' | 'serves'>,
+  { host, conversations }: AskedDeps,
   turn: PayingTurn,
   persona: Pick<TurnPersona, 'capabilities'> | undefined,
 ): PayTools => {
@@ -47,7 +49,8 @@ const payTools = (
     get cautious() {
       // What a program reads by itself is not seen here.
       const reads = turn.entry.fields.harness === 'vendor-code'
-      return reads || turn.byOutsiders || turn.outside !== undefined
+      // What an earlier turn took in is in the record and the session.
+      return reads || turn.heardOthers || conversations.find(conversationId)?.heardOthers === true
     },
     earlier: async (call, request) =>
       (await host.serves('wallets.earlier'))

@@ -1,4 +1,4 @@
-import { realpath } from 'node:fs/promises'
+import { mkdir, realpath } from 'node:fs/promises'
 import { join, relative } from 'node:path'
 import { StringDecoder } from 'node:string_decoder'
 import { contains } from '../../../../sdk/node/files/paths.js'
@@ -28,6 +28,8 @@ export interface ProgramListeners {
   readonly begun: BeginCommand
   /** Variables that every program of the turn gets. */
   readonly env?: Env
+  /** Those of commands alone: a program that goes on when the turn has ended gets none of them. */
+  readonly ofCommands?: () => Promise<Env>
   /** The process for a program that the turn may share; left out: none. */
   readonly shared?: (program: TreeProgram) => Promise<SharedProgram | undefined>
   /** Shortens outputs before a model reads them; left out: it reads all of them. */
@@ -68,7 +70,7 @@ export const turnPrograms = (
   wall: TreeWall,
   { root, cwd }: { readonly root: string; readonly cwd: string },
   signal: AbortSignal,
-  { onStart, begun, env: usual = {} }: ProgramListeners,
+  { onStart, begun, env: usual = {}, ofCommands }: ProgramListeners,
 ): Pick<ToolContext, 'shell' | 'code'> => {
   const around = aroundOf(wall)
   const ran = async (
@@ -97,7 +99,7 @@ export const turnPrograms = (
     }
     try {
       const result = await runWalled(
-        { ...wall, cwd: seen, env: listEnv({ ...usual, ...env, PWD: seen }) },
+        { ...wall, cwd: seen, env: listEnv({ ...usual, ...(await ofCommands?.()), ...env, PWD: seen }) },
         SHELL,
         ['-c', script, SHELL, argument],
         options,
@@ -130,12 +132,19 @@ const homeFor = async ({ data, home, only }: Omit<WallSpec, 'cwd' | 'env'>, id: 
   return home ? { ...own, tmp: home.tmp } : own
 }
 
+/** The folder of a container engine: what it keeps for work that does not land by itself is found by no other. */
+const keptFor = async (folder: string, { home }: Omit<WallSpec, 'cwd' | 'env'>): Promise<string> => {
+  const kept = join(folder, home?.apart?.trust ?? 'lands')
+  await mkdir(kept, { recursive: true, mode: 0o700 })
+  return realpath(kept)
+}
+
 /** A program of a provider's own in one tree: behind the same wall as the agent's shell. */
 export const treeCommand = async (
   wall: Omit<WallSpec, 'cwd' | 'env'>,
   root: string,
   start: string,
-  { program, args, env, cwd, needs = [], home, readOnly }: TreeProgram,
+  { program, args, env, cwd, needs = [], home, engine, readOnly }: TreeProgram,
   begun: BeginCommand,
 ): Promise<TreeCommand> => {
   const { workspace, copy } = wall
@@ -146,16 +155,18 @@ export const treeCommand = async (
   const covered = folders.filter(
     folder => copy && contains(workspace, folder) && !wall.shown?.some(({ to }) => contains(to, folder)),
   )
+  const kept = engine && (await keptFor(engine, wall))
   const spec: WallSpec = {
     ...wall,
     cwd: at,
     env: listEnv({ ...env, PWD: at }),
     ...(home !== undefined && { home: await homeFor(wall, home) }),
     ...(readOnly && { sealed: true }),
+    ...(kept !== undefined && { ordinary: true, exposed: [...(wall.exposed ?? []), kept] }),
     readOnly: [...(wall.readOnly ?? []), ...folders.filter(folder => !contains(workspace, folder))],
     shown: [...(wall.shown ?? []), ...covered.map(folder => ({ from: folder, to: folder }))],
   }
-  const command = await walled(spec, program, args)
+  const command = await walled(spec, program, kept === undefined ? args : [...args, kept])
   const { only } = wall
   const around = aroundOf(wall)
   const seen = command.enforced ? place : root

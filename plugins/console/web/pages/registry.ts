@@ -183,6 +183,13 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./disks/disks-page.js')).DisksPage,
   },
   {
+    name: 'inventory',
+    icon: 'machine',
+    needs: 'inventory.list',
+    ...IN_LIST,
+    load: async () => (await import('./inventory/inventory-page.js')).InventoryPage,
+  },
+  {
     name: 'outbox',
     icon: 'file',
     needs: 'public.list',

@@ -4,6 +4,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlit
 import { inTransaction } from '../../../../sdk/node/files/transaction.js'
 import type { FileClass } from '../search-scope.js'
 import type { ParsedSource } from './parsed-source.js'
+import { partKey } from './part-key.js'
 import { WORD_FIELDS } from './space.js'
 
 /** A part of a file that is found as a whole. */
@@ -28,7 +29,7 @@ export interface IndexedFile {
   readonly chunks: readonly TextChunk[]
 }
 
-const VERSION = 7
+const VERSION = 8
 /** An index does not grow beyond this; what does not fit is reported as not read. */
 const MOST_BYTES = 2 * 1024 ** 3
 
@@ -51,7 +52,9 @@ const SCHEMA = `
   CREATE INDEX uses_file ON uses (file);
   CREATE TABLE imports (file INTEGER NOT NULL, target TEXT NOT NULL);
   CREATE INDEX imports_file ON imports (file);
-  CREATE TABLE chunks (id INTEGER PRIMARY KEY, file INTEGER NOT NULL, line INTEGER NOT NULL, lines INTEGER NOT NULL);
+  CREATE TABLE chunks (
+    id INTEGER PRIMARY KEY, file INTEGER NOT NULL, line INTEGER NOT NULL, lines INTEGER NOT NULL, part TEXT NOT NULL
+  );
   CREATE INDEX chunks_file ON chunks (file);
   CREATE VIRTUAL TABLE words USING fts5(
     path, head, notes, body, content='', contentless_delete=1, tokenize='porter unicode61 remove_diacritics 2'
@@ -269,7 +272,13 @@ export class IndexStore {
     for (const target of source?.imports ?? [])
       this.#run('INSERT INTO imports (file, target) VALUES (?, ?)', id, target)
     for (const { line, lines, head, notes, body } of chunks) {
-      const chunk = this.#run('INSERT INTO chunks (file, line, lines) VALUES (?, ?, ?)', id, line, lines)
+      const chunk = this.#run(
+        'INSERT INTO chunks (file, line, lines, part) VALUES (?, ?, ?, ?)',
+        id,
+        line,
+        lines,
+        partKey(path, body),
+      )
       this.#run(
         'INSERT INTO words (rowid, path, head, notes, body) VALUES (?, ?, ?, ?, ?)',
         chunk,

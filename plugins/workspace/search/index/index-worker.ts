@@ -6,9 +6,11 @@ import { Indexer } from './indexer.js'
 import { IndexStore } from './index-store.js'
 import type { IndexAnswer, IndexQuestions, IndexRequest, IndexWorkerData } from './index-questions.js'
 import { Meaning } from './meaning.js'
+import { unplacedTexts } from './part-texts.js'
+import { PartVectors } from './part-vectors.js'
 import { definedIn, findChunks, findSymbols, findUses, pathsEnding, rowsBelow } from './lookup.js'
 
-const { root, path, passOver } = workerData as IndexWorkerData
+const { root, path, vectors: vectorsPath, passOver } = workerData as IndexWorkerData
 
 try {
   // On Linux each thread has its own priority.
@@ -20,9 +22,19 @@ try {
 const store = new IndexStore(path)
 const indexer = new Indexer(root, store, passOver)
 const meaning = new Meaning(store, path)
-store.onPut = (file, name, chunks) => meaning.placed(file, name, chunks)
-store.onDelete = file => meaning.gone(file)
-store.onRebuild = () => meaning.reset()
+const vectors = new PartVectors(store, vectorsPath)
+store.onPut = (file, name, chunks) => {
+  meaning.placed(file, name, chunks)
+  vectors.changed(file)
+}
+store.onDelete = file => {
+  meaning.gone(file)
+  vectors.gone(file)
+}
+store.onRebuild = () => {
+  meaning.reset()
+  vectors.reset()
+}
 indexer.onCurrent = () => meaning.learn()
 meaning.onMissed = paths => indexer.changed(paths)
 
@@ -31,7 +43,11 @@ const answers: { [Q in keyof IndexQuestions]: (input: IndexQuestions[Q]['input']
   changed: ({ paths }) => indexer.changed(paths),
   symbols: question => findSymbols(store, question),
   uses: question => findUses(store, question),
-  chunks: question => findChunks(store, meaning, question),
+  chunks: ({ named, ...question }) =>
+    findChunks(store, meaning, question, named && vectors.nearness(named.model, named.vector, question.scope)),
+  unplaced: ({ model, most }) => unplacedTexts(root, vectors, model, most),
+  place: ({ model, placed }) => vectors.place(model, placed),
+  learned: ({ model }) => vectors.learned(model),
   rows: ({ scope }) => rowsBelow(store, scope),
   ending: ({ scope, endings }) => pathsEnding(store, scope, endings),
   defined: ({ paths }) => definedIn(store, paths),

@@ -21,7 +21,10 @@ const NOT_INDEXED = 'refs'
 const pause = () => new Promise<void>(resolve => setImmediate(resolve))
 
 /** Reads a file through a descriptor that the system confirms to be that file; undefined: not a file. */
-const readAt = (root: string, path: string): { size: number; mtimeMs: number; bytes?: Buffer } | undefined => {
+export const readIndexed = (
+  root: string,
+  path: string,
+): { size: number; mtimeMs: number; bytes?: Buffer } | undefined => {
   const place = join(root, path)
   let fd: number | undefined
   try {
@@ -202,7 +205,7 @@ export class Indexer {
   }
 
   async #read(path: string): Promise<IndexedFile | undefined> {
-    const found = readAt(this.#root, path)
+    const found = readIndexed(this.#root, path)
     if (!found) return undefined
     const { bytes, size, mtimeMs } = found
     const file = { path, size, mtimeMs, class: classOf(path), chunks: [] }

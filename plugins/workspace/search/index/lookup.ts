@@ -4,6 +4,7 @@ import type { SearchTag } from '../contract.js'
 import { nameParts } from './chunks.js'
 import type { IndexStore } from './index-store.js'
 import type { SymbolKind } from './languages.js'
+import type { NamedNearness } from './part-vectors.js'
 import { wordScores } from './word-scores.js'
 
 /** A query for symbols. */
@@ -226,21 +227,36 @@ const MEANING = 0.8
 /** Files without any of the words that are found by what they are about. */
 const MOST_NEAR = 50
 const LEAST_NEAR = 0.35
+const LEAST_NEAR_NAMED = 0.5
 
-/** Finds files by their words and by what they are about, the best first, and of each its parts. */
-export const findChunks = (store: IndexStore, meanings: FileMeanings, { words, scope }: WordsQuestion): FoundChunks => {
+/**
+ * Finds files by their words and by what they are about, the best first, and of each its parts. What they are about is
+ * what a named model says, if there is one, else what was learned here.
+ */
+export const findChunks = (
+  store: IndexStore,
+  meanings: FileMeanings,
+  { words, scope }: WordsQuestion,
+  named?: NamedNearness,
+): FoundChunks => {
   const stems = [...new Set(words.flatMap(each => store.stem(each) ?? []))]
   const asked = stems.map(stem => ({ stem, like: [...meanings.like(stem)] }))
   const worded = wordScores(store, asked, scope).slice(0, MOST_FILES)
   const most = worded[0]?.score ?? 1
-  // What files are about is learned from all of them, so to people of areas it would tell of others.
-  const nearness = scope.reach ? undefined : meanings.nearness(stems)
+  // What is learned here is learned from all files, so to people of areas it would tell of others.
+  const nearness = named
+    ? new Map([...named].map(([id, { near }]) => [id, near]))
+    : scope.reach
+      ? undefined
+      : meanings.nearness(stems)
   const files = worded.map(({ id, path, score, coverage, parts }, at) => {
-    const near = nearness && at < RERANKED ? Math.max(0, nearness.get(id) ?? 0) : undefined
+    const found = at < RERANKED ? nearness?.get(id) : undefined
+    const near = found === undefined ? undefined : Math.max(0, found)
     const share = score / most + (at < RERANKED ? COVERAGE * coverage : 0) + MEANING * (near ?? 0)
     return { path, score: share, worded: score, parts, ...(near !== undefined && { meaning: near }) }
   })
-  const near = nearness ? nearFiles(store, nearness, new Set(worded.map(({ id }) => id)), scope) : []
+  const known = new Set(worded.map(({ id }) => id))
+  const near = nearness ? nearFiles(store, nearness, known, scope, named) : []
   return {
     byMeaning: nearness !== undefined,
     chunks: [...files, ...near]
@@ -255,9 +271,10 @@ const nearFiles = (
   nearness: ReadonlyMap<number, number>,
   known: ReadonlySet<number>,
   scope: SearchScope,
+  named?: NamedNearness,
 ) =>
   [...nearness]
-    .filter(([id, near]) => near >= LEAST_NEAR && !known.has(id))
+    .filter(([id, near]) => near >= (named ? LEAST_NEAR_NAMED : LEAST_NEAR) && !known.has(id))
     .sort(([one, near], [other, otherNear]) => otherNear - near || one - other)
     .flatMap(([id, near]) => {
       const row = store.get<{ path: string }>('SELECT path FROM files WHERE id = ?', id)
@@ -265,11 +282,12 @@ const nearFiles = (
     })
     .slice(0, MOST_NEAR)
     .map(({ id, path, near }) => {
+      const nearest = named?.get(id)
       const first = store.get<{ line: number }>(
         'SELECT line FROM symbols WHERE file = ? ORDER BY exported DESC, line LIMIT 1',
         id,
       )
-      const parts = [{ line: first?.line ?? 1, lines: 1 }]
+      const parts = [nearest ? { line: nearest.line, lines: nearest.lines } : { line: first?.line ?? 1, lines: 1 }]
       return { path, score: MEANING * near, worded: 0, meaning: near, parts }
     })
 

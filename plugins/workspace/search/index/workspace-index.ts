@@ -78,6 +78,7 @@ export class WorkspaceIndex {
     const data: IndexWorkerData = {
       root: tree.root,
       path: join(this.#host.place.folder, 'search', 'index.sqlite'),
+      vectors: join(this.#host.place.folder, 'search', 'vectors.sqlite'),
       passOver: [...this.#passOver],
     }
     const worker = new Worker(WORKER, {

@@ -261,12 +261,6 @@ void t.test('an answer that the model declines or cannot complete is reported', 
     const declined = await modelServer(t, protocol, [{ text: ['no'], finish: 'refused' }])
     t.match((await nativeRun(declined.target())).find('error'), exactly({ message: /declined/ }))
   }
-  for (const protocol of PROTOCOLS) {
-    const long = await modelServer(t, protocol, [{ text: ['and so on'], finish: 'length' }])
-    t.match((await nativeRun(long.target())).find('notice'), exactly({ text: /limit of tokens/ }))
-    const nothing = await modelServer(t, protocol, [{}])
-    t.match((await nativeRun(nothing.target())).find('notice'), exactly({ text: 'the model sent an empty answer' }))
-  }
 })
 
 void t.test('an invalid line of the protocol ends the turn as failed', async t => {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { HeardLimits, publishedLimits } from '../../../../plugins/agent/providers/native/heard-limits.js'
+import { RequestPace, RequestPaces } from '../../../../plugins/agent/providers/native/pace.js'
 import { exactly } from '../../../support/lists.js'
 import { modelServer } from '../../../support/servers/model-server.js'
 import { nativeRun } from './native-support.js'
@@ -89,6 +90,52 @@ t.test('a limit that is reached is told with the moment it renews, before the tu
   t.match(world.find('rate_limit_info'), exactly({ status: 'rejected', rateLimitType: 'requests' }))
   t.ok(world.find('rate_limit_info')[0]!.resetsAt! >= before + 7_200_000)
   t.equal(world.kinds.at(-1), 'error')
+})
+
+t.test('a request waits exactly where the server says that it would refuse it, for a minute at most', t => {
+  const asked = { requests: 1, 'input-tokens': 100, 'output-tokens': 1 }
+  const cases = (Object.keys(asked) as (keyof typeof asked)[]).flatMap(kind =>
+    [0, 1, 50, 99, 100, 999].flatMap(left =>
+      [1, 59, 60, 3_600].flatMap(seconds => [200, 1_000].map(most => ({ kind, left, seconds, most }))),
+    ),
+  )
+  for (const { kind, left, seconds, most } of cases) {
+    const pace = new RequestPace()
+    const name = `anthropic-ratelimit-${kind}`
+    const headers = { [`${name}-limit`]: String(most), [`${name}-remaining`]: String(left) }
+    pace.hear({ ...headers, [`${name}-reset`]: new Date(NOW + seconds * 1000).toISOString() }, NOW)
+    const wait = pace.next(100, NOW)
+    const held = left < asked[kind] && seconds < 60
+    t.same(wait, held ? { ms: seconds * 1000 + 250, kind } : undefined, JSON.stringify({ kind, left, seconds, most }))
+    t.equal(pace.next(100, NOW + seconds * 1000), undefined, 'it is whole again')
+  }
+  const small = new RequestPace()
+  small.hear({ ...openai, 'x-ratelimit-limit-tokens': '50', 'x-ratelimit-remaining-tokens': '0' }, NOW)
+  t.equal(small.next(100, NOW), undefined, 'what never fits is refused by the server')
+  const shared = new RequestPaces()
+  shared
+    .of('acme', 'one')
+    .hear({ ...openai, 'x-ratelimit-remaining-requests': '2', 'x-ratelimit-reset-requests': '5s' }, NOW)
+  const next = (account: string) => shared.of('acme', account).next(1, NOW)?.ms
+  t.same([next('one'), next('one'), next('one'), next('two')], [undefined, undefined, 5_250, undefined])
+  t.end()
+})
+
+t.test('a turn waits for the reset in place of a refusal, and says so', async t => {
+  const none = { ...openai, 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '700ms' }
+  let renewsAt = 0
+  const server = await modelServer(t, 'openai', ({ at }, nth) => {
+    if (nth === 0) {
+      renewsAt = at + 700
+      return { calls: [{ name: 'Read', input: { path: 'a' } }], headers: none }
+    }
+    return at < renewsAt ? { status: 429, body: '{"error":{"message":"slow down"}}' } : { text: ['ok'] }
+  })
+  const world = await nativeRun(server.target(), { deps: { paces: new RequestPaces() } })
+  t.equal(world.prose.trim(), 'ok')
+  t.same(world.find('provider_retry'), [])
+  t.match(world.find('notice'), exactly({ text: 'waiting 1 s: then the provider allows more requests again' }))
+  t.equal(server.requests.length, 2)
 })
 
 t.test('a server that publishes no limits says nothing of them', async t => {

@@ -7,7 +7,7 @@ import { createClient } from '../../../../sdk/client.js'
 import type { LiveFrame } from '../../../../sdk/kernel.js'
 import { daemonWith } from '../../../support/daemon.js'
 import { exactly } from '../../../support/lists.js'
-import { runTurn } from '../../../support/turns.js'
+import { framesOf, runTurn } from '../../../support/turns.js'
 import { cardOf, openEvents, say } from './events-support.js'
 import { inTime, tookLess } from '../../../support/in-time.js'
 
@@ -371,6 +371,29 @@ t.test('the stream of a revoked token or session ends with an error within a sec
   t.ok(inTime(began, 1000))
   daemon.kernel.live.bump('system', 'members')
   t.ok(await mine.until('runtimeChanged', ({ domains }) => domains.includes('members')), 'the others continue')
+})
+
+t.test('a watched run ends with the same error, between two of its frames', async t => {
+  const daemon = await daemonWith(t, ['system', 'agent'])
+  const { token, id } = await daemon.token('read')
+  const { run } = await daemon.client.call('POST /agent', { conversationId: 'c', prompt: 'say one\nask Go on?' })
+  const watched = await daemon.fetch('/agent/attach', {
+    method: 'POST',
+    headers: { 'x-sandbox-control': token, 'content-type': 'application/json' },
+    body: JSON.stringify({ conversationId: 'c', run }),
+  })
+  let text = ''
+  const read = (async () => {
+    for await (const piece of watched.body!.pipeThrough(new TextDecoderStream())) text += piece
+  })()
+  while (!text.includes('"question"')) await new Promise(resolve => setTimeout(resolve, 20))
+  await daemon.client.call('DELETE /system/control/tokens/{id}', { id })
+  await read
+  const events = text.trimEnd().split('\n\n')
+  t.match(events.at(-1), /^event: error\ndata: \{.*revoked or has expired/)
+  t.match(events.at(-2), /"question"/)
+  t.equal((await framesOf(daemon.client, 'c', { run }).until(({ kind }) => kind === 'question')).kind, 'question')
+  await daemon.client.call('POST /agent/stop', { conversationId: 'c' })
 })
 
 t.test('the 17th stream of a credential is refused, until another one ends', async t => {

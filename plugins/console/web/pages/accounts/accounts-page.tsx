@@ -40,7 +40,7 @@ const RenameForm = ({
 }
 
 /** How full the limits of an account are. */
-const Windows = ({ account: { usage } }: { account: ProviderAccount }) => (
+const Windows = ({ account: { usage, rates } }: { account: ProviderAccount }) => (
   <>
     {usage?.windows.map(({ kind, label, utilization, resetsAt }) => {
       const name = visibleName(label ?? kind)
@@ -53,6 +53,15 @@ const Windows = ({ account: { usage } }: { account: ProviderAccount }) => (
       )
     })}
     {usage && <div>Measured {agoOf(usage.measuredAt)}</div>}
+    {rates && (
+      <div>
+        By the minute:{' '}
+        {rates
+          .map(({ kind, label, utilization }) => `${visibleName(label ?? kind)} ${Math.round(utilization)} %`)
+          .join(', ')}{' '}
+        used
+      </div>
+    )}
   </>
 )
 

@@ -10,6 +10,7 @@ import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
 import { AutomaticModelsTab } from './automatic-models-tab.js'
 import { SavingsTab } from './savings-tab.js'
+import { SearchModelTarget } from './search-model-target.js'
 import { settingSections, settingText, settingValue } from './setting-fields.js'
 import { SettingInput } from './setting-input.js'
 import { StandingRulesTab } from './standing-rules-tab.js'
@@ -134,6 +135,9 @@ const SettingsForm = ({ settings, fields, mayEdit }: SettingsFormProps) => {
                       disabled={!mayEdit}
                       edit={text => edit(key, text)}
                     />
+                    {key === 'searchModel' && (edits.value[key] ?? now) !== '' && (
+                      <SearchModelTarget model={edits.value[key] ?? now} />
+                    )}
                   </div>
                 </li>
               )

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { CallLimits } from '../../../kernel/auth/call-limits.js'
-import { Failures } from '../../../sdk/node/access/failures.js'
-import { MINUTE, refusalOf } from './memory.js'
+import { CallLimits } from '../../../../sdk/node/access/call-limits.js'
+import { Failures } from '../../../../sdk/node/access/failures.js'
+import { MINUTE, refusalOf } from '../../../kernel/auth/memory.js'
 
 t.test('failures of one address are answered up to the limit, and again when the window has passed', async t => {
   const clock = { now: 0 }

@@ -1,5 +1,5 @@
-import { secondsUntil } from '../../sdk/node/access/failures.js'
-import { refuse } from '../../sdk/refusal.js'
+import { secondsUntil } from './failures.js'
+import { refuse } from '../../refusal.js'
 
 const MINUTE = 60_000
 const KEYS = 10_000
