@@ -403,7 +403,7 @@ export const activate = async (host: Host): Promise<void> => {
         resumes,
         look,
       }),
-      ...providerCalls(providers, host),
+      ...providerCalls(providers, host, reply => stored.masker.maskJson(reply)),
       ...recordCalls(records),
       ...subagentCalls(archive),
       ...copyCalls(workspace, copies, conversations, environment),

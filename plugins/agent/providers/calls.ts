@@ -4,6 +4,10 @@ import { completionCalls } from './native/completion.js'
 import { embeddingCalls } from './native/embeddings.js'
 import { usableModel } from '../personas/models.js'
 import { INSTRUCTIONS } from './native/instructions.js'
+import { reachFor } from '../../../sdk/node/access/asked-reach.js'
+import { workspaceCommands } from '../instructions/workspace-commands.js'
+import { skillsOf } from '../personas/skills.js'
+import { shownCommands } from './native/native-adapter.js'
 import { assertAccount } from '../turn/named-account.js'
 import { optionsOf } from '../turn/options.js'
 import { installed } from './acp/program.js'
@@ -15,12 +19,19 @@ import { runtimesOf } from './runtimes.js'
 export const providerCalls = (
   providers: Providers,
   host: Pick<Host, 'call' | 'serves' | 'emit' | 'log' | 'place'>,
+  masked: <T extends object>(reply: T) => T,
 ): Handlers<ProviderCalls & CompletionCalls & EmbeddingCalls> => ({
   ...completionCalls(host),
   ...embeddingCalls(host),
-  'GET /agent/commands': async ({ agent: id }) => {
+  'GET /agent/commands': async ({ agent: id }, { caller }) => {
     await providers.refresh(id)
-    return { commands: providers.commands(id) }
+    const adapter = providers.get(id)
+    // The sandbox's own loop has those of the code: what another conversation published may be of files out of reach.
+    if (adapter.id === 'script' || !adapter.harnesses.includes('native')) return { commands: providers.commands(id) }
+    const reach = await reachFor(host, caller)
+    const skills = await skillsOf(host, undefined, reach)
+    const tree = { root: host.place.workspace, ...(reach && { folders: reach }) }
+    return masked({ commands: shownCommands(await workspaceCommands(tree, skills)) })
   },
   'agent.providers': () => ({
     providers: providers.builtIn.map(({ id, label, harnesses, models }) => ({

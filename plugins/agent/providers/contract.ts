@@ -31,9 +31,11 @@ export interface WantedModel {
 /** The commands and refusals of providers. */
 export interface ProviderCalls {
   /**
-   * List the shortcut commands the provider last published.
+   * List the shortcut commands of a provider.
    *
-   * Invoking one is a prompt that starts with `/name`. Empty when the provider never published any.
+   * Invoking one is a prompt that starts with `/name`. A program's are those it last published, empty when there were
+   * none. The sandbox's own loop has `compact`, the commands in files of the workspace that the caller reaches, and
+   * skills, also before a first turn.
    *
    * - 422: unknown provider
    */

@@ -27,7 +27,7 @@ const COMMANDS: readonly Command[] = [
 ]
 
 /** The shortcuts of a turn: those of the loop, then those that came with the code. */
-const shownCommands = (commands: NonNullable<TurnRequest['commands']>): Command[] => [
+export const shownCommands = (commands: NonNullable<TurnRequest['commands']>): Command[] => [
   ...COMMANDS,
   ...commands
     .filter(({ name }) => !COMMANDS.some(own => own.name === name))

@@ -30,39 +30,36 @@ import {
   unfilteredNotice,
   worktreeFrame,
 } from './copy-words.js'
-import { askedTools } from './paying.js'
-import { readSkill, skillsOf } from '../../personas/skills.js'
+import { skillsOf } from '../../personas/skills.js'
 import { briefTurn, instructedIn } from '../../briefing/brief-turn.js'
 import { turnNotes } from '../../briefing/turn-notes.js'
 import type { ShortenOutput } from '../../outputs/shorten.js'
 import { hiddenBy, keptFolders, personaOf, fetchReach, reportUnknownPersona, usedBy } from '../../personas/worn.js'
 import { preambleOf } from '../preamble.js'
 import { sweepBeside } from '../../tools/tree.js'
+import { turnParts } from '../../tools/turn-parts.js'
 import { toolbox } from '../../tools/toolbox.js'
 import { KnownByConversation } from '../../tools/known-files.js'
 import type { Turn } from '../turn.js'
-import { browserTools } from './browser.js'
 import type { PreparedTurn, TurnEnvironment } from './environment.js'
 import type { TurnEnvironmentDeps } from './environment-deps.js'
 import { showOwnChanges } from './own-changes.js'
 import { turnIo } from '../io.js'
 import { SafetyGate } from '../safety-gate.js'
 import { attachedFiles, realPaths, visiblePaths } from '../message-paths.js'
-import { processReach, processTools } from './processes.js'
+import { processReach } from '../../processes/process-tools.js'
 import { ownPlaceOf } from './shared-programs.js'
 import type { TreeCommandAsked } from '../../copies/contract.js'
 import type { ProgramBehindWall } from '../contract.js'
 import { conversationWall } from './conversation-wall.js'
-import { diagnoseIn } from './diagnostics.js'
+import { diagnoseIn } from '../../diagnostics/diagnose-in.js'
 import { documentsOf } from './documents.js'
 import { IgnoredFiles } from './ignored-files.js'
 import { renewApart } from './renew-apart.js'
 import { trustApart, trustOf } from './trust.js'
 import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
 import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
-import { searchTools } from './search.js'
 import { saveSharedState } from './shared-state.js'
-import { terminalTools } from './terminal.js'
 import { turnCredential } from '../../networks/turn-credential.js'
 
 interface Tree extends PreparedTurn {
@@ -403,20 +400,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         fetchReach(prepared.persona, reach),
         programs,
         this.#references(turn, this.#networks.get(turn), prepared.persona),
-        {
-          skill: readSkill(this.#deps.host, prepared, wall.workspace),
-          ...askedTools(this.#deps, turn, prepared.persona),
-          connecting: this.#offers.of(turn),
-          files: searchTools(this.#deps.host, prepared),
-          processes: processTools(kept.processes, turn, prepared, { wall, programs, access }),
-          browser: browserTools(this.#deps.host, turn, {
-            ...{ trust, near: prepared.persona?.powers.shell !== false },
-            ...(prepared.persona && { capabilities: prepared.persona.capabilities }),
-          }),
-          terminal: terminalTools(this.#deps.host, turn, program =>
-            treeCommand(wall, tree.root, tree.cwd, { ...program, env: { ...variables, ...program.env } }, begun),
-          ),
-        },
+        turnParts(this.#deps, this.#offers, turn, prepared, { wall, programs, access }),
       ),
     })
   }

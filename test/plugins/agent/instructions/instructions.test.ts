@@ -32,6 +32,21 @@ const resultsIn = ({ body: { messages = [] } }: SeenRequest): string[] =>
 const times = (text: string, part: string): number => text.split(part).length - 1
 const DONE = () => ({ text: ['done'] })
 
+t.test('the commands of the code are in the menu before a first turn', async t => {
+  const { client } = await briefedWorld(t, DONE, { files: FILES })
+  const { commands } = await client.call('GET /agent/commands', { agent: 'endpoint/local' })
+  t.match(
+    commands,
+    exactly(
+      { name: 'compact' },
+      { name: 'deep:clean', description: 'Clean it.' },
+      { name: 'review', description: 'Review a change', hint: 'what' },
+      { name: 'fix', description: 'Fix it.' },
+    ),
+  )
+  t.notMatch(JSON.stringify(commands), 'as $ARGUMENTS says', 'without their texts')
+})
+
 t.test(
   'instructions of the code reach a model: of the root, of its folder, and of folders that it comes to',
   async t => {

@@ -213,6 +213,8 @@ t.test("a page's request to the loopback of its conversation reaches no server o
 const DIRECT: { readonly [file: string]: string } = {
   'kernel/auth/line-socket.ts': 'the login socket of this machine',
   'plugins/agent/tool-server/bridge.ts': 'the daemon',
+  'plugins/agent/networks/turn-credential.ts': 'the daemon',
+  'plugins/capabilities/docker/engine-child.ts': 'a socket inside of a wall',
   'plugins/agent/tool-server/http.ts': 'a handler in this process',
   'plugins/endpoints/local/local-server.ts': 'a parameter of that name',
   'plugins/capabilities/ssh/doors.ts': 'ssh, which goes directly',

@@ -1,16 +1,16 @@
-import { refuse } from '../../../../sdk/index.js'
-import { walled } from '../../../../sdk/node/wall/wall.js'
+import { refuse } from '../../../sdk/index.js'
+import { walled } from '../../../sdk/node/wall/wall.js'
 import {
   WITH_SANDBOX,
   type ConversationProcesses,
   type KnownProcess,
   type ProcessAccess,
-} from '../../processes/conversation-processes.js'
-import type { ProcessTools } from '../../tools/tool.js'
-import type { PreparedTurn } from './environment.js'
-import type { TurnNote } from '../frames/frames.js'
-import type { Turn } from '../turn.js'
-import { walledShell, type ProgramListeners, type TreeWall } from './shell.js'
+} from './conversation-processes.js'
+import type { ProcessTools } from '../tools/tool.js'
+import type { PreparedTurn } from '../turn/environment/environment.js'
+import type { TurnNote } from '../turn/frames/frames.js'
+import type { Turn } from '../turn/turn.js'
+import { walledShell, type ProgramListeners, type TreeWall } from '../turn/environment/shell.js'
 
 const MOST_SHOWN = 160
 

@@ -1,10 +1,10 @@
 import { access } from 'node:fs/promises'
 import { dirname, join, posix } from 'node:path'
-import { walled } from '../../../../sdk/node/wall/wall.js'
-import type { LanguageServers } from '../../diagnostics/language-servers.js'
-import type { ProcessAccess } from '../../processes/conversation-processes.js'
-import type { PreparedTurn } from './environment.js'
-import { walledShell, type ProgramListeners, type TreeWall } from './shell.js'
+import { walled } from '../../../sdk/node/wall/wall.js'
+import type { LanguageServers } from './language-servers.js'
+import type { ProcessAccess } from '../processes/conversation-processes.js'
+import type { PreparedTurn } from '../turn/environment/environment.js'
+import { walledShell, type ProgramListeners, type TreeWall } from '../turn/environment/shell.js'
 
 const SHELL = '/bin/sh'
 
