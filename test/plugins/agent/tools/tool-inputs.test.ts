@@ -117,7 +117,7 @@ t.test('every tool has a description for models, and so has each field of its in
     t.same(Object.keys(schema.input.properties!).sort(), [...Object.keys(fields), ...(ALONE[name] ?? [])].sort(), name)
     for (const [field, { description }] of Object.entries(schema.input.properties!))
       t.match(description, /\S/, `${name} describes ${field}`)
-    t.notMatch(JSON.stringify(schema), /"\$(?:ref|defs)"|"const"/, 'types stand where they are used, choices are lists')
+    t.notMatch(JSON.stringify(schema), /"\$(?:ref|defs)"/, 'types stand where they are used')
   }
   const characters = Object.values(tools).reduce((sum, tool) => sum + JSON.stringify(tool.schema()).length, 0)
   t.ok(characters < 22_500, `${characters} characters go with every request`)
