@@ -109,6 +109,8 @@ export interface EmbeddingCalls {
   'agent.embed'(input: {
     model: string & tags.MaxLength<200>
     texts: string[] & tags.MinItems<1> & tags.MaxItems<128>
+    /** The texts are cut from longer ones: an end that may begin a stored value is left out. */
+    cut?: boolean
     timeoutMs: Count
   }): { embeddings: Embedding[] }
 }

@@ -141,7 +141,7 @@ for (const protocol of ['openai', 'ollama'] as const)
   })
 
 void t.test('people of areas find by it what is in their areas, and nothing else changes it', async t => {
-  const { daemon, client, save, learned, as } = await world(t, 'openai')
+  const { daemon, client, home, search, save, learned, as } = await world(t, 'openai')
   await client.call('POST /areas', { id: 'docs', label: 'Docs', folders: ['docs'] })
   writeFileSync(join(daemon.workspace, 'docs/d.md'), 'Of nothing.\n')
   await until(
@@ -157,6 +157,11 @@ void t.test('people of areas find by it what is in their areas, and nothing else
   rmSync(join(daemon.workspace, 'src'), { recursive: true })
   await learned()
   t.same((await answer()).groups, before.groups)
+  home.reply = texts => ({ status: 400, body: JSON.stringify({ error: { message: `no: ${String(texts)}` } }) })
+  t.match((await search('of whom is this')).note, /no: of whom is this/)
+  const { note } = await answer()
+  t.match(note, /did not rank the files: it failed/)
+  t.notMatch(note, /of whom/, 'what a server repeats in a refusal may be of other files')
 })
 
 void t.test('a model that fails is left out, and the search says so', async t => {
@@ -232,19 +237,22 @@ void t.test('every odd answer is a refusal in words', async t => {
   await inner(daemon, 'agent.embed', { model: 'endpoint/x:e', texts: ['a zanzibar-4711 b', 'c'], timeoutMs: 4000 })
   t.same(server.body(-1), { model: 'e', input: ['a {{secret:BAKER}} b', 'c'], encoding_format: 'float' })
   t.equal(server.requests.at(-1)?.path, '/v1/embeddings')
+  const ends = ['a', 'x zanzibar-4711', 'x zanzibar-471', 'x zanz', 'x zanzi b']
+  reply = embeddingAnswer('openai', Array(ends.length).fill([1]))
+  await inner(daemon, 'agent.embed', { model: 'endpoint/x:e', texts: ends, cut: true, timeoutMs: 4000 })
+  t.same(server.body(-1).input, ['a', 'x {{secret:BAKER}}', 'x ', 'x ', 'x zanzi b'], 'no value that a cut divided')
 })
 
-void t.test('what leaves on one day is bounded, over restarts too', async t => {
-  const day = new Date().toISOString().slice(0, 10)
+/** A model over a host and an index in memory; `embed` and `index` answer their calls. */
+const alone = (
+  embed: (texts: readonly string[]) => readonly (readonly number[])[],
+  index: (ask: string, input: { placed?: readonly { vector: readonly number[] }[] }) => unknown,
+) => {
   const stored = new Map<string, unknown>()
-  let embedded = 0
   const host = {
     serves: async () => true,
-    call: async (call: string, input: { texts?: string[] }) => {
-      if (call === 'settings.get') return { searchModel: KEY }
-      embedded++
-      return { embeddings: input.texts!.map(() => [1]) }
-    },
+    call: async (call: string, input: { texts: string[] }) =>
+      call === 'settings.get' ? { searchModel: KEY } : { embeddings: embed(input.texts) },
     store: {
       get: async (key: string) => stored.get(key),
       set: async (key: string, value: unknown) => stored.set(key, value),
@@ -252,8 +260,17 @@ void t.test('what leaves on one day is bounded, over restarts too', async t => {
     log: { warn: () => {} },
     signal: new AbortController().signal,
   }
-  const index = { ask: async () => ({ value: { parts: 1, known: 1 }, freshness: { state: 'fresh' } }) }
-  const model = () => new NamedModel(host as never, index as never)
+  const asked = async (ask: string, input: object) => ({ value: index(ask, input), freshness: { state: 'fresh' } })
+  return { stored, model: () => new NamedModel(host as never, { ask: asked } as never) }
+}
+
+void t.test('what leaves on one day is bounded, over restarts too', async t => {
+  const day = new Date().toISOString().slice(0, 10)
+  let embedded = 0
+  const { stored, model } = alone(
+    texts => (embedded++, texts.map(() => [1])),
+    () => ({ parts: 1, known: 1 }),
+  )
   t.match(await model().ask('a question', true), { question: { model: KEY, vector: exactly(1) } })
   t.same(stored.get('search/sent'), { day, parts: 0, questions: 10 })
   stored.set('search/sent', { day, parts: 0, questions: 2 * 1024 * 1024 })
@@ -261,4 +278,62 @@ void t.test('what leaves on one day is bounded, over restarts too', async t => {
   t.equal(embedded, 1)
   stored.set('search/sent', { day: '2020-01-01', parts: 0, questions: 2 * 1024 * 1024 })
   t.match(await model().ask('another', true), { question: { model: KEY } })
+  const named = model()
+  await Promise.all(['one', 'three'].map(question => named.ask(question, true)))
+  t.match(stored.get('search/sent'), { questions: 7 + 3 + 5 }, 'together too')
+})
+
+void t.test('where further parts cannot be learned, files are still compared by the others', async t => {
+  let known = 89
+  const { stored, model } = alone(
+    texts => texts.map(() => [1]),
+    ask => (ask === 'learned' ? { parts: 100, known, numbers: 1 } : [{ key: 'k', text: 'a text' }]),
+  )
+  const day = new Date().toISOString().slice(0, 10)
+  stored.set('search/sent', { day, parts: 64 * 1024 * 1024, questions: 0 })
+  const named = model()
+  await named.ask('one', true)
+  await delay(20)
+  t.match(await named.ask('one', true), { note: /64 MiB of parts sent on one day is reached/ }, 'why there are too few')
+  known = 95
+  t.match(await named.ask('one', true), { question: { vector: exactly(1) } })
+})
+
+void t.test('a model that gives another length of vectors under the same name learns the files anew', async t => {
+  const asks: string[] = []
+  let numbers = 3
+  let known = 1
+  const { model } = alone(
+    texts => texts.map(() => Array<number>(numbers).fill(1)),
+    ask => {
+      asks.push(ask)
+      if (ask === 'forget') known = 0
+      return ask === 'learned' ? { parts: 1, known, ...(known && { numbers: 3 }) } : []
+    },
+  )
+  const named = model()
+  t.match(await named.ask('one', true), { question: { vector: exactly(1, 1, 1) } })
+  t.notOk(asks.includes('forget'))
+  numbers = 2
+  t.match(await named.ask('one', true), { question: { vector: exactly(1, 1, 1) } }, 'a question that is known')
+  t.match(await named.ask('two', true), { note: /gave 3 numbers for a text and gives 2 now, so it learns/ })
+  t.ok(asks.includes('forget'))
+})
+
+void t.test('a model whose lengths alternate is not sent the files again and again', async t => {
+  let sent = 0
+  let placed = 0
+  const { model } = alone(
+    texts => ((sent += 1), texts.map(() => Array<number>((sent % 2) + 1).fill(1))),
+    ask => {
+      if (ask === 'place') placed++
+      // Each change of the length makes all parts unknown again.
+      return ask === 'learned' ? { parts: 100, known: 0 } : ask === 'unplaced' ? [{ key: 'k', text: 'a text' }] : []
+    },
+  )
+  const named = model()
+  await named.ask('one', true)
+  await delay(50)
+  t.match(await named.ask('one', true), { note: /gave 1 numbers for a text and gives 2 now|gave 2 numbers/ })
+  t.same([sent, placed], [2, 1])
 })

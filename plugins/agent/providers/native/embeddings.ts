@@ -45,7 +45,7 @@ export const embeddingCalls = (host: ProviderLink): Handlers<EmbeddingCalls> => 
 
 const embedded = async (
   host: ProviderLink,
-  { model: key, texts, timeoutMs }: Input<EmbeddingCalls, 'agent.embed'>,
+  { model: key, texts, cut = false, timeoutMs }: Input<EmbeddingCalls, 'agent.embed'>,
   signal: AbortSignal,
 ): Promise<Embedding[]> => {
   const limit = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
@@ -62,7 +62,7 @@ const embedded = async (
         `${target.label} has no embeddings: its protocol ${target.protocol} has no call for them`,
       )
     const masker = await valueMasker(host)
-    const masked = texts.map(text => masker.mask(text))
+    const masked = texts.map(text => (cut ? masker.settled(text).masked : masker.mask(text)))
     const { account, local } = target
     const sent = await shieldedTexts(host, { provider: provider.provider, account, local }, masked)
     const startedAt = Date.now()

@@ -26,7 +26,9 @@ export const endsInText = (answer: Pick<ModelAnswer, 'parts' | 'finish'>): boole
 export const followUp = (answer: ModelAnswer, before: readonly SessionEntry[], run: string): NewEntry | undefined => {
   if (answer.finish === 'refused' || hasCalls(answer)) return undefined
   const said = (text: string): NewEntry => ({ kind: 'words', run, text, by: 'sandbox' })
-  if (answer.finish === 'length') return timesSaid(before, CONTINUE) < MOST_CONTINUED ? said(CONTINUE) : undefined
+  // Thoughts that fill an answer would fill, and cost, the next ones too.
+  const most = endsInText(answer) ? MOST_CONTINUED : 1
+  if (answer.finish === 'length') return timesSaid(before, CONTINUE) < most ? said(CONTINUE) : undefined
   return hasText(answer) || timesSaid(before, NOTHING_SAID) > 0 ? undefined : said(NOTHING_SAID)
 }
 

@@ -22,7 +22,7 @@ import type { ModelCall, ModelPrompt } from './model.js'
 import type { ModelShield, ShieldedProvider } from './model-shield.js'
 import { HeardLimits } from './heard-limits.js'
 import { askedToCompact } from './opening.js'
-import { takenTokens, type RequestPace, type RequestPaces } from './pace.js'
+import { takenTokens, waitForPace, type RequestPace, type RequestPaces } from './pace.js'
 import { modelFetch, type AnswerLimits } from './model-fetch.js'
 import { failTurn, NativeOver } from './over.js'
 import { NO_PICTURES, promptOf, showsPictures } from './prompt.js'
@@ -302,7 +302,7 @@ export class NativeTurn {
   async *#answer(): AsyncGenerator<Frame, ModelAnswer> {
     for (let shorter = 0; ;) {
       await this.#admit()
-      yield* this.#paced(takenTokens(this.#session.entries))
+      yield* waitForPace(this.#pace, takenTokens(this.#session.entries), this.#io)
       const prompt = await this.#prompt(this.#session.entries)
       try {
         return yield* this.#ask(prompt, this.#spoken, parts => this.#cut(parts))
@@ -324,17 +324,6 @@ export class NativeTurn {
     this.#session.blind = true
     yield NO_PICTURES
     return true
-  }
-
-  /** Waits while the server would refuse a request by the limits that it tells, for a minute at most. */
-  async *#paced(tokens: number): AsyncGenerator<Frame, void> {
-    for (let wait = this.#pace?.next(tokens); wait; wait = this.#pace?.next(tokens)) {
-      const what = wait.kind.replace('-', ' ')
-      const text = `waiting ${Math.ceil(wait.ms / 1000)} s: then the provider allows more ${what} again`
-      yield { kind: 'notice', level: 'info', text, source: 'provider' }
-      if (await this.#io.gap(wait.ms)) throw new NativeOver('moved')
-      this.#goOn()
-    }
   }
 
   #ask(

@@ -1,4 +1,7 @@
+import type { NoticeFrame } from '../../turn/frames/frames.js'
+import type { TurnIo } from '../adapter.js'
 import { limitsIn, type AnswerHeaders } from './heard-limits.js'
+import { NativeOver } from './over.js'
 import type { SessionEntry } from './session.js'
 
 interface PacedLimit {
@@ -15,8 +18,10 @@ export interface PaceWait {
   readonly kind: string
 }
 
-/** A longer one is not waited for: the request is made, and refused with the reason. */
+/** The longest wait before a request; after it the request is made, and refused with the reason. */
 const LONGEST_MS = 60_000
+/** Other turns may take what a turn waited for: the most waits before a request. */
+const MOST_WAITS = 3
 /** Clocks differ a little. */
 const SPARE_MS = 250
 
@@ -52,6 +57,26 @@ export class RequestPace {
 const needed = (kind: string, tokens: number, most: number): number => {
   const takes = kind === 'requests' || kind === 'output-tokens' ? 1 : tokens
   return takes > most ? 0 : takes
+}
+
+/** Waits while a server would refuse a request by the limits that it tells, for a minute at most in all. */
+export async function* waitForPace(
+  pace: Pick<RequestPace, 'next'> | undefined,
+  tokens: number,
+  io: Pick<TurnIo, 'gap' | 'signal'>,
+): AsyncGenerator<NoticeFrame, void> {
+  let left = LONGEST_MS
+  // `gap` does not wait where the turn is to move, which a subagent can delay.
+  for (let waits = 0; waits < MOST_WAITS; waits++) {
+    const wait = pace?.next(tokens)
+    if (!wait || wait.ms > left) return
+    left -= wait.ms
+    const what = wait.kind.replace('-', ' ')
+    const text = `waiting ${Math.ceil(wait.ms / 1000)} s: then the provider allows more ${what} again`
+    yield { kind: 'notice', level: 'info', text, source: 'provider' }
+    if (await io.gap(wait.ms)) throw new NativeOver('moved')
+    if (io.signal.aborted) throw new NativeOver('stopped')
+  }
 }
 
 /** The tokens that a request takes of a limit, by the last answer: what a cache has counts little or nothing. */

@@ -67,8 +67,10 @@ export const modelWire = async (
       const { createAnthropic } = await import('@ai-sdk/anthropic')
       const model = createAnthropic({ baseURL: apiOf(target), apiKey: NO_KEY, fetch: send })(id)
       const quarter = Math.floor((window ?? Infinity) / 4)
-      const maxOutputTokens = Math.min(MOST_OUTPUT, quarter, row?.maxOutput ?? Infinity)
-      const options = { maxOutputTokens, providerOptions: { anthropic: messagesOptions(settings, row) } }
+      const budget = budgetOf(settings, row)
+      // The package asks for the budget of thoughts on top, and a model has one limit for both.
+      const maxOutputTokens = Math.min(MOST_OUTPUT, quarter, (row?.maxOutput ?? Infinity) - budget)
+      const options = { maxOutputTokens, providerOptions: { anthropic: messagesOptions(settings, budget, row) } }
       return { model, options, marksCache: true, ...known }
     }
     case 'ollama': {
@@ -103,11 +105,15 @@ const effortFor = (wanted: string | undefined, row: ModelRow | undefined): strin
   return most < 0 ? undefined : (levels.findLast(level => LEVELS.indexOf(level) <= most) ?? levels[0])
 }
 
-const messagesOptions = ({ effort, thinking, fast }: AnswerSettings, row?: ModelRow): ProviderOptions[string] => {
+const messagesOptions = (
+  { effort, thinking, fast }: AnswerSettings,
+  budget: number,
+  row?: ModelRow,
+): ProviderOptions[string] => {
   const level = EFFORTS.find(known => known === effortFor(effort, row))
   return {
     ...(level && { effort: level }),
-    ...thinkingOf(thinking, effort, row?.thinking ?? 'budget'),
+    ...thinkingOf(thinking, effort, budget, row?.thinking),
     ...(fast && { speed: 'fast' }),
   }
 }
@@ -116,16 +122,23 @@ const messagesOptions = ({ effort, thinking, fast }: AnswerSettings, row?: Model
 const thinkingOf = (
   wanted: boolean | undefined,
   effort: string | undefined,
-  form: ThinkingForm,
+  budget: number,
+  form: ThinkingForm | undefined,
 ): ProviderOptions[string] => {
-  const adaptive = form === 'adaptive' || form === 'always'
   if (form === 'none') return {}
   if (wanted === false) return form === 'always' ? {} : { thinking: { type: 'disabled' } }
   // Such a model spends an effort on thoughts.
-  if (adaptive && (wanted === true || effort !== undefined))
+  if (isAdaptive(form) && (wanted === true || effort !== undefined))
     return { thinking: { type: 'adaptive', display: 'summarized' } }
-  if (wanted !== true) return {}
-  return { thinking: { type: 'enabled', budgetTokens: BUDGETS[effort ?? ''] ?? DEFAULT_BUDGET } }
+  return budget === 0 ? {} : { thinking: { type: 'enabled', budgetTokens: budget } }
+}
+
+const isAdaptive = (form: ThinkingForm | undefined): boolean => form === 'adaptive' || form === 'always'
+
+/** The tokens for thoughts that a model is asked for in numbers: at most half of its answer. */
+const budgetOf = ({ effort, thinking }: AnswerSettings, row: ModelRow | undefined): number => {
+  if (thinking !== true || row?.thinking === 'none' || isAdaptive(row?.thinking)) return 0
+  return Math.min(BUDGETS[effort ?? ''] ?? DEFAULT_BUDGET, Math.floor((row?.maxOutput ?? Infinity) / 2))
 }
 
 /** The base address of a server's calls. */

@@ -1,6 +1,6 @@
 import type { SearchedFile } from '../found.js'
 import type { SearchScope } from '../search-scope.js'
-import type { PlacedPart } from './part-vectors.js'
+import type { LearnedParts, PlacedPart } from './part-vectors.js'
 import type { FoundChunks, IndexedRow, SymbolQuestion, UsesQuestion, WordsQuestion } from './lookup.js'
 
 /** What a named model says of a question. */
@@ -25,7 +25,8 @@ export interface IndexQuestions {
   /** The next parts that a named model is to learn, with their texts. */
   unplaced: { readonly input: { readonly model: string; readonly most: number }; readonly output: PartText[] }
   place: { readonly input: { readonly model: string; readonly placed: readonly PlacedPart[] }; readonly output: void }
-  learned: { readonly input: { readonly model: string }; readonly output: { parts: number; known: number } }
+  learned: { readonly input: { readonly model: string }; readonly output: LearnedParts }
+  forget: { readonly input: { readonly model: string }; readonly output: void }
   rows: { readonly input: { readonly scope: SearchScope }; readonly output: IndexedRow[] }
   ending: {
     readonly input: { readonly scope: SearchScope; readonly endings: readonly string[] }

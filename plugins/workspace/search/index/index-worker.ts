@@ -48,6 +48,7 @@ const answers: { [Q in keyof IndexQuestions]: (input: IndexQuestions[Q]['input']
   unplaced: ({ model, most }) => unplacedTexts(root, vectors, model, most),
   place: ({ model, placed }) => vectors.place(model, placed),
   learned: ({ model }) => vectors.learned(model),
+  forget: ({ model }) => vectors.forget(model),
   rows: ({ scope }) => rowsBelow(store, scope),
   ending: ({ scope, endings }) => pathsEnding(store, scope, endings),
   defined: ({ paths }) => definedIn(store, paths),

@@ -4,8 +4,9 @@ import type { PartText } from './index-questions.js'
 import { partKey } from './part-key.js'
 import type { PartVectors } from './part-vectors.js'
 
-/** Models take a few thousand tokens: of a longer part the beginning is sent. */
-const MOST_TEXT = 6_000
+/** Models take a few thousand tokens, each of a byte at least: of a longer part the beginning is sent. */
+const BEGINNING = new Uint8Array(6_000)
+const ENCODER = new TextEncoder()
 
 /** The next parts that a model is to learn, as they are on the disk; those of changed files are passed over. */
 export const unplacedTexts = (root: string, vectors: PartVectors, model: string, most: number): PartText[] => {
@@ -30,7 +31,9 @@ const partsIn = (root: string, path: string): ReadonlyMap<string, string> => {
   return new Map(
     chunksOf(text, []).map(({ line, lines: count, body }) => [
       partKey(path, body),
-      `${path}\n${lines.slice(line - 1, line - 1 + count).join('\n')}`.slice(0, MOST_TEXT).toWellFormed(),
+      beginningOf(`${path}\n${lines.slice(line - 1, line - 1 + count).join('\n')}`.toWellFormed()),
     ]),
   )
 }
+
+const beginningOf = (text: string): string => text.slice(0, ENCODER.encodeInto(text, BEGINNING).read)

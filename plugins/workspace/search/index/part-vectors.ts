@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { basename, dirname } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
+import { Refusal } from '../../../../sdk/index.js'
 import { isSecretFile } from '../../../../sdk/node/access/secret-files.js'
 import { inTransaction } from '../../../../sdk/node/files/transaction.js'
 import { admits, type FileClass, type SearchScope } from '../search-scope.js'
@@ -17,6 +18,13 @@ export interface PlacedPart {
   readonly key: string
   readonly vector: readonly number[]
 }
+/** How far a named model has learned the parts. */
+export interface LearnedParts {
+  readonly parts: number
+  readonly known: number
+  /** Left out: it knows none. */
+  readonly numbers?: number
+}
 /** How near files are to a question by a named model, from 0 to 1, and the part of each that is nearest. */
 export type NamedNearness = ReadonlyMap<
   number,
@@ -31,7 +39,7 @@ interface FilePart {
 interface FileParts {
   readonly path: string
   readonly class: FileClass
-  readonly parts: readonly FilePart[]
+  readonly parts: FilePart[]
 }
 interface Vector {
   readonly numbers: Int8Array
@@ -44,6 +52,8 @@ const SCHEMA = `
     WITHOUT ROWID;
   PRAGMA user_version = ${VERSION};
 `
+/** What SQLite, or opening, says of a file that is of no use any more. */
+const DAMAGED = /malformed|not a database|corrupt|another form/i
 /** Parts beyond these are found by their words; sources come first. */
 const MOST_PARTS = 50_000
 /** The vectors of all models, in memory and on the disk. */
@@ -117,11 +127,13 @@ export class PartVectors {
     this.#unreadable.add(key)
   }
 
-  /** How many parts there are to learn, and how many of them the model knows. */
-  learned(model: string): { parts: number; known: number } {
+  /** How many parts there are to learn, how many of them the model knows, and how many numbers it gives for each. */
+  learned(model: string): LearnedParts {
     const known = this.#vectorsOf(model)
     const parts = this.#wantedParts().filter(({ key }) => !this.#unreadable.has(key))
-    return { parts: parts.length, known: parts.filter(({ key }) => known.has(key)).length }
+    const [one] = known.values()
+    const numbers = one && { numbers: one.numbers.length }
+    return { parts: parts.length, known: parts.filter(({ key }) => known.has(key)).length, ...numbers }
   }
 
   /** Keeps vectors of a model. One that gives vectors of another length is another model under the same name. */
@@ -130,19 +142,27 @@ export class PartVectors {
     const [first] = known.values()
     const [given] = placed
     if (!given) return
-    if (first && first.numbers.length !== given.vector.length) this.#forget(model)
-    this.#makeRoom(placed.length * given.vector.length)
-    const db = this.#open()
-    const put = db.prepare('INSERT OR REPLACE INTO vectors (model, part, vector) VALUES (?, ?, ?)')
-    inTransaction(db, () => {
-      for (const { key, vector } of placed) {
-        const numbers = scaled(vector)
-        put.run(model, key, new Uint8Array(numbers.buffer))
-        known.set(key, vectorOf(numbers))
-      }
+    if (first && first.numbers.length !== given.vector.length) this.forget(model)
+    this.#with(db => {
+      this.#makeRoom(db, placed.length * given.vector.length)
+      const put = db.prepare('INSERT OR REPLACE INTO vectors (model, part, vector) VALUES (?, ?, ?)')
+      inTransaction(db, () => {
+        for (const { key, vector } of placed) {
+          const numbers = scaled(vector)
+          put.run(model, key, new Uint8Array(numbers.buffer))
+          known.set(key, vectorOf(numbers))
+        }
+      })
     })
     // How long its vectors are, says how many there is room for.
     if (!first) this.#wanted = undefined
+  }
+
+  /** Forgets what a model says: it is another one under the same name. */
+  forget(model: string): void {
+    this.#with(db => db.prepare('DELETE FROM vectors WHERE model = ?').run(model))
+    if (this.#model === model) this.#known.clear()
+    this.#wanted = undefined
   }
 
   /** How near each admitted file is to a question; undefined: too little is known yet. */
@@ -184,36 +204,37 @@ export class PartVectors {
 
   #vectorsOf(model: string): Map<string, Vector> {
     if (this.#model === model) return this.#known
+    const known = this.#with(db => {
+      const read = new Map<string, Vector>()
+      const rows = db.prepare('SELECT part, vector FROM vectors WHERE model = ?').iterate(model)
+      for (const { part, vector } of rows as Iterable<{ part: string; vector: Uint8Array }>)
+        read.set(part, vectorOf(new Int8Array(vector)))
+      return read
+    })
     this.#model = model
     this.#wanted = undefined
-    this.#known = new Map()
-    const rows = this.#open().prepare('SELECT part, vector FROM vectors WHERE model = ?').iterate(model)
-    for (const { part, vector } of rows as Iterable<{ part: string; vector: Uint8Array }>)
-      this.#known.set(part, vectorOf(new Int8Array(vector)))
-    return this.#known
+    return (this.#known = known)
   }
 
-  #open(): DatabaseSync {
-    if (this.#db) return this.#db
-    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
+  /** Works with the file; a damaged one is dropped, and the model is asked again. */
+  #with<T>(work: (db: DatabaseSync) => T): T {
     try {
-      return (this.#db = opened(this.#path))
-    } catch {
-      // A damaged file is dropped: the model is asked again.
-      for (const end of ['', '-wal', '-shm']) rmSync(this.#path + end, { force: true })
-      return (this.#db = opened(this.#path))
+      return work((this.#db ??= opened(this.#path)))
+    } catch (error) {
+      if (error instanceof Refusal) throw error
+      // The index would take what SQLite says for a damage of its own file.
+      if (!DAMAGED.test(String(error))) throw new Error(`${basename(this.#path)} cannot be used`, { cause: error })
     }
-  }
-
-  #forget(model: string): void {
-    this.#open().prepare('DELETE FROM vectors WHERE model = ?').run(model)
-    if (this.#model === model) this.#known.clear()
+    this.#db?.close()
+    this.#db = undefined
+    for (const end of ['', '-wal', '-shm']) rmSync(this.#path + end, { force: true })
+    this.#known.clear()
     this.#wanted = undefined
+    return work((this.#db = opened(this.#path)))
   }
 
   /** Drops what is not needed now where more would not fit: other models first, then parts that no file has. */
-  #makeRoom(bytes: number): void {
-    const db = this.#open()
+  #makeRoom(db: DatabaseSync, bytes: number): void {
     const size = () => (db.prepare('SELECT total(length(vector)) AS size FROM vectors').get() as { size: number }).size
     if (this.#bytes + bytes <= MOST_BYTES && size() + bytes <= MOST_BYTES) return
     db.prepare('DELETE FROM vectors WHERE model <> ?').run(this.#model!)
@@ -236,11 +257,12 @@ export class PartVectors {
 }
 
 const opened = (path: string): DatabaseSync => {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const db = new DatabaseSync(path)
   try {
     db.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
     const { user_version: version } = db.prepare('PRAGMA user_version').get() as { user_version: number }
-    if (version === 0) db.exec(SCHEMA)
+    if (version === 0) inTransaction(db, () => db.exec(SCHEMA))
     else if (version !== VERSION) throw new Error('the vectors have another form')
     return db
   } catch (error) {
@@ -250,9 +272,9 @@ const opened = (path: string): DatabaseSync => {
 }
 
 const add = (files: Map<number, FileParts>, { id, path, class: of, part: key, line, lines }: PartRow): void => {
-  const known = files.get(id)
-  const parts = [...(known?.parts ?? []), { key, line, lines }]
-  files.set(id, { path, class: of, parts })
+  const file = files.get(id) ?? { path, class: of, parts: [] }
+  file.parts.push({ key, line, lines })
+  files.set(id, file)
 }
 
 /** A direction as bytes: its largest number is 127. */

@@ -54,7 +54,10 @@ t.test('no request asks a model for an effort or a form of thinking that it does
     ['anthropic', 'anthropic', Object.keys(CLAUDES)],
     ['openai', 'openai', GPTS],
   ] as const) {
-    const models = await catalogueOf(provider, ids)
+    const known = await catalogueOf(provider, ids)
+    // One of a person's own, with the smallest answers that there are.
+    const own = { id: 'own-1', label: 'Own', efforts: ['low', 'high'], badges: [], maxOutput: 4_096 }
+    const models = [...known, { ...own, thinking: protocol === 'openai' ? ('effort' as const) : ('budget' as const) }]
     const server = await modelServer(t, protocol, [{ text: ['ok'] }])
     for (const row of models)
       for (const effort of EFFORTS)
@@ -82,7 +85,9 @@ t.test('no request asks a model for an effort or a form of thinking that it does
             effort: [undefined],
           }
           const thinks = protocol === 'openai' || forms[row.thinking!].includes(form as never)
-          const outputs = protocol === 'openai' || Number(body.max_tokens) <= row.maxOutput! + 16_000
+          const budget = (body.thinking as { budget_tokens?: number } | undefined)?.budget_tokens ?? 0
+          const most = Number(body.max_tokens)
+          const outputs = protocol === 'openai' || (most <= row.maxOutput! && budget < most)
           if (!fits || !kept || !thinks || !outputs) t.fail(JSON.stringify({ asked, sent, form, max: body.max_tokens }))
         }
     t.equal(server.requests.length, models.length * EFFORTS.length * THINKING.length)

@@ -30,6 +30,20 @@ for (const protocol of PROTOCOLS) {
     t.equal(world.prose, `${'and so on '.repeat(9)}\n`)
   })
 
+  void t.test(`${protocol}: thoughts that fill an answer are continued once, and people are told`, async t => {
+    const server = await modelServer(t, protocol, [{ thoughts: ['hm, and then '], finish: 'length' }])
+    const world = await nativeRun(server.target())
+    t.equal(server.requests.length, 2)
+    t.match(world.find('notice'), exactly({ level: 'warning', text: /limit of tokens/ }))
+    const twice = await modelServer(t, protocol, [
+      { thoughts: ['hm'], finish: 'length' },
+      { text: ['so it '], finish: 'length' },
+      { text: ['is'], finish: 'length' },
+      { text: ['.'] },
+    ])
+    t.equal((await nativeRun(twice.target())).prose, 'so it is.\n')
+  })
+
   void t.test(`${protocol}: an empty answer is asked for once more`, async t => {
     const silent = await modelServer(t, protocol, [{}])
     t.match((await nativeRun(silent.target())).find('notice'), exactly({ text: 'the model sent an empty answer' }))

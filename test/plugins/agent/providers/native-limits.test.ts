@@ -1,6 +1,6 @@
 import t from 'tap'
 import { HeardLimits, publishedLimits } from '../../../../plugins/agent/providers/native/heard-limits.js'
-import { RequestPace, RequestPaces } from '../../../../plugins/agent/providers/native/pace.js'
+import { RequestPace, RequestPaces, waitForPace } from '../../../../plugins/agent/providers/native/pace.js'
 import { exactly } from '../../../support/lists.js'
 import { modelServer } from '../../../support/servers/model-server.js'
 import { nativeRun } from './native-support.js'
@@ -136,6 +136,22 @@ t.test('a turn waits for the reset in place of a refusal, and says so', async t 
   t.same(world.find('provider_retry'), [])
   t.match(world.find('notice'), exactly({ text: 'waiting 1 s: then the provider allows more requests again' }))
   t.equal(server.requests.length, 2)
+})
+
+t.test('a request waits a minute at most in all, whatever other turns take meanwhile', async t => {
+  const waits = async (ms: number) => {
+    const waited: number[] = []
+    const gap = async (asked = 0) => (waited.push(asked), false)
+    const pace = { next: () => ({ ms, kind: 'requests' }) }
+    const notices = waitForPace(pace, 1, { gap, signal: new AbortController().signal })
+    let told = 0
+    for await (const { kind } of notices) if (kind === 'notice' && ++told > 100) break
+    t.equal(told, waited.length)
+    return waited
+  }
+  t.same(await waits(25_000), [25_000, 25_000])
+  t.same(await waits(60_001), [])
+  t.same(await waits(250), [250, 250, 250], 'nor does it say so on and on where a move leaves no wait')
 })
 
 t.test('a server that publishes no limits says nothing of them', async t => {
