@@ -35,7 +35,6 @@ const REASONS: { readonly [finding: string]: string } = {
       [`system.${call}: invitations is always []`, 'the kernel has them; whoever may not see them gets none'],
     ]),
   ),
-  'extensions.removal: effect is always removed': 'a removal takes every connection with it that it lists',
   'system.info: contract is always 1': 'the version of the contract',
   'system.browserPage: width is always 1280': 'pictures of pages have one size',
   'system.browserPage: height is always 800': 'pictures of pages have one size',

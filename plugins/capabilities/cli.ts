@@ -31,8 +31,8 @@ export const cli: CliTable<Api> = {
         category: 'category',
         connected: 'connected',
         'what it is': { field: 'description', most: 80 },
+        unavailable: { field: 'reason', optional: true },
       },
-      more: { unavailable: 'reason' },
       none: 'nothing can be connected',
     },
     add: {

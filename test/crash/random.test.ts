@@ -5,7 +5,7 @@ import { Lane } from './random/lane.js'
 
 /** A seed repeats the requests, not the moments at which the machine serves them. */
 const seed = crashSeed()
-const kills = Number(process.env['SANDBOX_CRASH_KILLS'] ?? (EVERY_CASE ? 30 : 12))
+const kills = Number(process.env['SANDBOX_CRASH_KILLS'] ?? (EVERY_CASE ? 20 : 12))
 const LANES = ['a', 'b']
 /** A client fewer in a push: each costs processor time for as long as another's operation is waited for. */
 const drivers = kills < 200 ? 2 : 3

@@ -1,6 +1,7 @@
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as delay } from 'node:timers/promises'
 import { pace } from '../../../sdk/node/concurrency/pace.js'
+import { ignored } from '../../../sdk/index.js'
 import type { Masker } from '../../../sdk/node/access/masker.js'
 import { PipedProcess } from '../../../sdk/node/programs/piped-process.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
@@ -92,13 +93,14 @@ export class BackgroundProcess {
     const after = this.place(since)
     const late = new AbortController()
     const stop = AbortSignal.any([signal, late.signal])
-    const over = delay(ms, undefined, { signal: stop, ref: false }).catch(() => {})
+    const over = delay(ms, undefined, { signal: stop, ref: false }).catch(ignored('nobody waits any longer'))
     let waits = true
     void over.then(() => (waits = false))
     while (waits && !this.#end && this.#written <= after) await Promise.race([this.#news.promise, over])
     late.abort()
     // Its end, and more of the same output, follow soon.
-    await Promise.race([this.over, delay(TOGETHER_MS, undefined, { signal, ref: false }).catch(() => {})])
+    const soon = delay(TOGETHER_MS, undefined, { signal, ref: false }).catch(ignored('thrown next'))
+    await Promise.race([this.over, soon])
     signal.throwIfAborted()
   }
 

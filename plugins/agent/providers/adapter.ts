@@ -180,6 +180,8 @@ export interface TreeProgram {
   readonly engine?: string
   /** It cannot write in the tree. */
   readonly readOnly?: boolean
+  /** It is a command of the turn, which ends with it: it has the credential of the turn. */
+  readonly ofTurn?: true
 }
 /** The tree of a turn as a program sees it. */
 export interface SeenTree extends Rooted {

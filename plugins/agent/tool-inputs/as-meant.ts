@@ -16,19 +16,15 @@ const PATHS: { readonly [tool: string]: readonly string[] } = {
 }
 
 type Fields = NonNullable<Shape['properties']>
-const DEFINED = '#/$defs/'
 
-/** The fields of each tool's input by name, without references: they cost time to make. */
+/** The fields of each tool's input by name: they cost time to make. */
 const fields = new Map<string, Fields>()
 const fieldsOf = (name: string): Fields => {
   const known = fields.get(name)
   if (known) return known
-  const { properties = {}, $defs = {} } = schemaOf(name).input
-  const own = (shape: Shape): Shape =>
-    shape.$ref?.startsWith(DEFINED) ? ($defs[shape.$ref.slice(DEFINED.length)] ?? shape) : shape
-  const found = Object.fromEntries(Object.entries(properties).map(([field, shape]) => [field, own(shape)]))
-  fields.set(name, found)
-  return found
+  const { properties = {} } = schemaOf(name).input
+  fields.set(name, properties)
+  return properties
 }
 
 /**

@@ -1,44 +1,46 @@
 import type { Shape } from '../../../sdk/contract.js'
 import { toolInputs } from './contract.js'
 
-/** The JSON Schema (draft 2020-12) of a tool's input, with the schemas it refers to. */
-export interface InputSchema extends Shape {
-  readonly $defs?: { readonly [name: string]: Shape }
-}
-
 /** The description of a tool for a model. */
 export interface ToolSchema {
   readonly name: string
   readonly description: string
-  readonly input: InputSchema
+  /** The JSON Schema (draft 2020-12) of its input. */
+  readonly input: Shape
 }
 
 const COMPONENTS = '#/components/schemas/'
 
-/** The description of the tool with a name. */
+/**
+ * The description of the tool with a name. Every request carries it, so it says things once: types stand where they are
+ * used, and choices are one list.
+ */
 export const schemaOf = (name: string): ToolSchema => {
   const { components, functions } = toolInputs.schema()
   const { description = '', parameters } = functions.find(call => call.name === name)!
-  const { schemas = {} } = components
-  const shared = new Set<string>()
-  const input = resolved(parameters[0]!.schema, schemas)
-  for (const reference of referencesIn(input)) shared.add(reference)
-  for (const reference of shared) for (const next of referencesIn(schemas[reference])) shared.add(next)
-  const text = JSON.stringify({
-    ...input,
-    ...(shared.size > 0 && {
-      $defs: Object.fromEntries([...shared].map(reference => [reference, schemas[reference]])),
-    }),
-  })
-  return { name, description, input: JSON.parse(text.replaceAll(`"${COMPONENTS}`, '"#/$defs/')) as InputSchema }
+  const { description: _ofTheType, ...input } = shortened(parameters[0]!.schema, components.schemas ?? {})
+  return { name, description, input }
 }
 
-const resolved = (schema: Shape, schemas: { readonly [name: string]: Shape }): Shape =>
-  schema.$ref === undefined ? schema : resolved(schemas[schema.$ref.slice(COMPONENTS.length)]!, schemas)
+type Schema = Shape & { readonly minLength?: number }
 
-const referencesIn = (value: unknown): string[] =>
-  typeof value !== 'object' || value === null
-    ? []
-    : Object.entries(value).flatMap(([key, inner]) =>
-        key === '$ref' && typeof inner === 'string' ? [inner.slice(COMPONENTS.length)] : referencesIn(inner),
-      )
+/** The same schema without references; tools have no types that contain themselves. */
+const shortened = (shape: Schema, schemas: { readonly [name: string]: Shape }): Shape => {
+  const { $ref, minLength, properties, items, oneOf, ...own } = shape
+  if ($ref !== undefined) return { ...shortened(schemas[$ref.slice(COMPONENTS.length)]!, schemas), ...own }
+  const choices = oneOf?.map(one => one.const)
+  return {
+    ...own,
+    // That a text has a character goes without saying; what has none is refused in words.
+    ...(minLength !== undefined && minLength > 1 && { minLength }),
+    ...(properties && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([field, inner]) => [field, shortened(inner, schemas)]),
+      ),
+    }),
+    ...(items && { items: shortened(items, schemas) }),
+    ...(choices?.every(choice => typeof choice === 'string')
+      ? { type: 'string', enum: choices }
+      : oneOf && { oneOf: oneOf.map(one => shortened(one, schemas)) }),
+  }
+}

@@ -148,7 +148,7 @@ export const toolbox = (
     },
     walled: async program => {
       if (program.home !== undefined) listeners.starts?.()
-      const own = program.home === undefined ? await listeners.ofCommands?.() : {}
+      const own = program.ofTurn && (await listeners.ofCommands?.())
       const env = { ...listeners.env, ...own, ...program.env }
       const tree = ownPlace === undefined ? wall : { ...wall, copy: wall.copy && { ...wall.copy, alsoAt: ownPlace } }
       return { ...(await treeCommand(tree, root, cwd, { ...program, env }, listeners.begun)), agentFolders }

@@ -108,14 +108,14 @@ export interface RemovedFile {
   path: string
   detail: string
 }
-/** A connection that was made from a card of the extension. */
+/** A connection that was made from a card of the extension, or by installing it. */
 export interface RemovedConnection {
   id: string
   kind: string
   /** The card. */
   entry: string
   secrets: string[]
-  /** `stops`: it is kept, but no longer served. */
+  /** `stays`: another extension offers its card too; `stops`: it is kept, but no longer served. */
   effect: 'removed' | 'stops' | 'stays'
 }
 /** A stored setting. */

@@ -49,17 +49,21 @@ export const removalPlan = async (
   }
 }
 
-/** The connections that are nothing without it: the one that installed it, and those made from its cards. */
+/**
+ * The connections that have to do with it: the one that installed it and those made from its cards, which are nothing
+ * without it, and those of cards that another extension offers too, which stay.
+ */
 const connectionsOf = async (all: LoadedExtensions, { id, manifest }: LoadedExtension) => {
   if (!(await all.host.serves('capabilities.records'))) return []
-  const cards = (manifest.contributes?.capabilities ?? []).filter(card => offering(all, card.id) === id)
+  const cards = manifest.contributes?.capabilities ?? []
   const link = all.kept.get(id)?.installed?.link
   const { capabilities } = await all.host.call('capabilities.records', { waiting: true })
-  return capabilities.flatMap(({ id: name, kind, card = kind, brought = false, secrets }) =>
-    (name === link && kind === 'extension') || (brought && cards.some(own => own.id === card && own.kind === kind))
-      ? [{ id: name, kind, entry: card, secrets: [...secrets], effect: 'removed' as const }]
-      : [],
-  )
+  return capabilities.flatMap(({ id: name, kind, card = kind, brought = false, secrets }) => {
+    const installed = name === link && kind === 'extension'
+    if (!installed && !(brought && cards.some(own => own.id === card && own.kind === kind))) return []
+    const effect = installed || offering(all, card) === id ? ('removed' as const) : ('stays' as const)
+    return [{ id: name, kind, entry: card, secrets: [...secrets], effect }]
+  })
 }
 
 /** The extension whose card of an id is the one that connections are made from. */
@@ -112,7 +116,7 @@ export const removeExtension = async (
     if (blocked !== undefined) refuse('conflict', blocked)
     await all.values.assertDroppable(
       id,
-      planned.some(({ secrets }) => secrets.length > 0),
+      planned.some(({ secrets, effect }) => effect === 'removed' && secrets.length > 0),
     )
     const connections = planned.flatMap(({ id: name, effect }) => (effect === 'removed' ? [name] : []))
     const { source, shown } = all.get(id)

@@ -14,6 +14,13 @@ const CONVERSATION = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,63}$/
 const MODES: readonly string[] = ['default', 'acceptEdits', 'plan', 'bypassPermissions'] satisfies PermissionMode[]
 const HARNESSES: readonly string[] = ['native', 'vendor-code'] satisfies Harness[]
 
+const ROLES: readonly string[] = [
+  'maintenance-chore',
+  'documentation-run',
+  'acceptance-run',
+  'deployment-fix',
+  'pipeline-fix',
+] satisfies TurnInput['runRole'][]
 const SWITCH: readonly string[] = ['on', 'off']
 
 /** The options of a turn. */
@@ -38,6 +45,11 @@ export const TURN: { readonly [name: string]: Flag } = {
     value: 'ID',
     help: "the persona that the conversation wears from this turn on; default: the conversation's",
   },
+  role: {
+    value: 'ROLE',
+    choices: ROLES,
+    help: `what the turn is for, which picks its model by the settings: ${ROLES.join(', ')}`,
+  },
   title: { value: 'TITLE', help: 'the title of a new conversation' },
   ...ATTACH,
 }
@@ -53,6 +65,7 @@ const FLAG_OF: { readonly [field: string]: string } = {
   effort: '--effort',
   thinking: '--thinking',
   fast: '--fast',
+  runRole: '--role',
   title: '--title',
   actsAs: '--persona',
   isolated: '--isolated',
@@ -75,6 +88,7 @@ export const checkTurn = (given: GivenArguments): void => {
   if (given.on('isolated') && given.on('shared')) misused('expected --isolated or --shared, found both')
   oneOf('--mode', MODES, given.text('mode'))
   oneOf('--harness', HARNESSES, given.text('harness'))
+  oneOf('--role', ROLES, given.text('role'))
   oneOf('--thinking', SWITCH, given.text('thinking'))
   oneOf('--fast', SWITCH, given.text('fast'))
   const patience = given.text('timeout')
@@ -110,6 +124,7 @@ export const turnOf = async (
     title: given.text('title'),
     actsAs: given.text('persona'),
     permissionMode: given.text('mode') as PermissionMode | undefined,
+    runRole: given.text('role') as TurnInput['runRole'],
     effort: given.text('effort'),
     thinking: switched(given.text('thinking')),
     fast: switched(given.text('fast')),

@@ -11,7 +11,7 @@ import { USERS } from '../users.js'
 t.setTimeout(300_000)
 
 /** How many folders a turn makes: fifty thousand, as long as there is time for it. */
-const MANY = EVERY_CASE ? 50_000 : 10_000
+const MANY = EVERY_CASE ? 20_000 : 10_000
 /** Makes folders, in each of two hundred. */
 const makes = (count: number) => `
 const { mkdirSync } = require('node:fs')

@@ -24,7 +24,7 @@ for (const [user, uid] of USERS) {
       await t.test(`round ${round}`, async t => {
         const daemon = await daemonOf(t, uid, FILES)
         const { client } = daemon
-        const some = OWN.flatMap(callsWith).filter((_, at) => at % (EVERY_CASE ? 5 : 7) === round)
+        const some = OWN.flatMap(callsWith).filter((_, at) => at % (EVERY_CASE ? 8 : 9) === round)
         const copy = await shellTurn(client, 'copy', ['echo changed > other.txt', replacing(OWN, round)], {
           isolated: true,
         })

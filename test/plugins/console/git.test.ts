@@ -15,6 +15,7 @@ import {
 } from '../../support/browser/console.js'
 import { daemonWith, inGit } from '../../support/daemon.js'
 import { bareCopy, committed, gitServer } from '../../support/servers/git-server.js'
+import { runTurn } from '../../support/turns.js'
 
 t.test('the graph of a history leads each commit to its parents', async t => {
   const lanes = lanesOf([
@@ -383,6 +384,21 @@ t.test('git in the console', withChromium(), async t => {
     await page.getByText('1 ahead, 1 behind').first().waitFor()
     // Expected: the refusal of the pull, and a file that left the list while it was read.
     await endJourney(t, tab, /40[04]/)
+  })
+
+  await t.test('a commit names the conversation whose landed work is in it, and leads there', async t => {
+    await runTurn(daemon.client, 'greets', 'write greeting.txt\n| hello\nsay done', { isolated: true })
+    await daemon.client.call('POST /agents/{id}/land', { id: 'greets' })
+    git('add', 'greeting.txt')
+    // Git counts whole seconds.
+    await new Promise(resolve => setTimeout(resolve, 1_100))
+    git('commit', '-qm', 'Greet', '--', 'greeting.txt')
+    const tab = await ownerTab(browser, daemon, `#/git/root/log/${git('rev-parse', 'HEAD')}`)
+    const { page } = tab
+    const link = page.getByText('work of').getByRole('link')
+    await link.waitFor()
+    t.equal(await link.getAttribute('href'), '#/c/greets')
+    await endJourney(t, tab)
   })
 
   await t.test('a viewer reads and has nothing to write with, and j and k move between files', async t => {

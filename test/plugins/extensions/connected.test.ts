@@ -226,6 +226,18 @@ t.test('without its extension it reads as inactive, comes back, and is removed w
   await client.call('POST /extensions/{id}/enabled', { id: 'ada.cards', enabled: true })
   t.match(await client.call('GET /capabilities/{id}/status', { id: 'team' }), { state: 'active' })
   await add({ id: 'mine', kind: 'cli', config: { provider: 'token', name: 'MINE', token: 'mine-token-0815' } })
+  writeExtension(
+    daemon,
+    'same-cards',
+    { publisher: 'zoe', name: 'same-cards', version: '1.0.0', contributes: { capabilities: [CARD] } },
+    { 'wiki.md': '---\nname: wiki\ndescription: Use it to read the wiki.\n---\nAsk kindly.\n' },
+  )
+  await listedUntil(daemon, ({ pending }) => pending.some(({ id }) => id === 'zoe.same-cards'))
+  await approvePending(daemon, 'zoe.same-cards')
+  const other = await client.call('GET /extensions/{id}/removal', { id: 'zoe.same-cards' })
+  t.match(other.connections, exactly({ id: 'team', kind: 'cli', entry: 'wiki', effect: 'stays' }))
+  t.same((await client.call('POST /extensions/{id}/remove', { id: 'zoe.same-cards' })).connections, [])
+  t.match(await client.call('GET /capabilities/{id}/status', { id: 'team' }), { state: 'active' })
   await client.call('POST /extensions/{id}/enabled', { id: 'ada.cards', enabled: false })
   const { connections } = await client.call('GET /extensions/{id}/removal', { id: 'ada.cards' })
   t.match(

@@ -125,7 +125,16 @@ t.test(
     )
     t.equal(readFileSync(join(workspace, 'docs/a.md'), 'utf8'), 'alpha\n')
     const { withheld } = await client.call('GET /personas/{id}/resolved', { id: 'reader' })
-    t.same(withheld.map(({ tool }) => tool).sort(), ['Append', 'Code', 'Delete', 'Edit', 'Move', 'Shell', 'Write'])
+    t.same(withheld.map(({ tool }) => tool).sort(), [
+      'Append',
+      'Code',
+      'Delete',
+      'Edit',
+      'Move',
+      'Process',
+      'Shell',
+      'Write',
+    ])
   },
 )
 

@@ -458,16 +458,20 @@ t.test('stop and discard report the result, and pass a refusal on', async t => {
   t.same(await daemon.run(['stop', 'nope']), { code: 5, out: '', err: 'sandbox: no such conversation\n' })
 })
 
-t.test('effort, thinking and the fast mode are sent as they are given', async t => {
+t.test('role, effort, thinking and the fast mode are sent as they are given', async t => {
   const daemon = await fakeDaemon(t, runOf(ended('completed')))
+  const none = { runRole: undefined, effort: undefined, thinking: undefined, fast: undefined }
   const sent = async (...flags: string[]) => {
     const before = daemon.calls().length
     await daemon.run(['run', 'x', '--detach', ...flags])
-    const { effort, thinking, fast } = daemon.calls()[before]!.body as { [field: string]: unknown }
-    return { effort, thinking, fast }
+    const { runRole, effort, thinking, fast } = daemon.calls()[before]!.body as { [field: string]: unknown }
+    return { runRole, effort, thinking, fast }
   }
   const first = await sent('--effort', 'high', '--thinking', 'on', '--fast', 'off')
-  t.same(first, { effort: 'high', thinking: true, fast: false })
-  t.same(await sent('--thinking', 'off', '--fast', 'on'), { effort: undefined, thinking: false, fast: true })
-  t.same(await sent(), { effort: undefined, thinking: undefined, fast: undefined })
+  t.same(first, { ...none, effort: 'high', thinking: true, fast: false })
+  t.same(await sent('--thinking', 'off', '--fast', 'on'), { ...none, thinking: false, fast: true })
+  t.same(await sent('--role', 'deployment-fix'), { ...none, runRole: 'deployment-fix' })
+  t.same(await sent(), none)
+  const wrong = await daemon.run(['run', 'x', '--role', 'cook'])
+  t.match(wrong, { code: 2, err: /--role: expected maintenance-chore, .* or pipeline-fix, found cook/ })
 })

@@ -189,6 +189,7 @@ export class TurnClient implements PeerTurn {
       args: words,
       env: Object.fromEntries(env.map(({ name, value }) => [name, value])),
       ...(place && { cwd: place === '.' ? '' : place }),
+      ofTurn: true,
     })
     const terminalId = this.#io.signal.aborted
       ? undefined

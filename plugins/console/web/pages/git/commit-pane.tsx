@@ -156,6 +156,15 @@ export const CommitPane = ({ repo, sha, path, maintains }: CommitPaneProps) => {
                       </a>
                     </span>
                   ))}
+                  {(commit.origins ?? []).map(id => (
+                    <span key={id}>
+                      {' '}
+                      · work of{' '}
+                      <a href={fragmentOf('c', id)} dir="auto">
+                        {visibleName(log.data?.originAgents?.[id]?.title ?? id)}
+                      </a>
+                    </span>
+                  ))}
                 </p>
                 {commit.body.trim() && <p class="plain-text">{visibleText(commit.body.trim())}</p>}
               </>
