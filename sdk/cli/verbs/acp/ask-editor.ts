@@ -8,7 +8,7 @@ import type {
 import type { Card, CardReply, Question } from '../../../../plugins/agent/contract.js'
 import { cardLines } from '../../follow/card-lines.js'
 import { isHelp, replyFrom } from '../../follow/cards.js'
-import { stylesOf } from '../../terminal/text.js'
+import { oneLine, plain, stylesOf } from '../../terminal/text.js'
 
 const NO_STYLES = stylesOf(false)
 
@@ -26,13 +26,22 @@ export interface AskedCard {
 
 /** The text of a card, as the command line shows it. */
 export const cardText = (card: Card): string =>
-  card.kind === 'plan' ? card.text : cardLines(card, NO_STYLES).join('\n')
+  card.kind === 'plan' ? plain(card.text) : cardLines(card, NO_STYLES).join('\n')
+
+/** The text of a card for an editor; fenced, because Markdown could hide a part of what the agent asks to do. */
+export const cardMarkdown = (card: Card): string =>
+  card.kind === 'plan' || card.kind === 'question' ? cardText(card) : fenced(cardText(card))
+
+const fenced = (text: string): string => {
+  const fence = '`'.repeat(Math.max(3, ...[...text.matchAll(/`+/g)].map(([ticks]) => ticks.length + 1)))
+  return [fence, text, fence].join('\n')
+}
 
 /** The title of a card in an editor. */
 export const cardHeading = (card: Card): string => {
   if (card.kind === 'plan') return 'Plan'
-  if (card.kind === 'permission') return card.title ?? card.displayName ?? card.toolName
-  if (card.kind === 'question') return card.questions[0]?.header || 'Question'
+  if (card.kind === 'permission') return oneLine(card.title ?? card.displayName ?? card.toolName)
+  if (card.kind === 'question') return oneLine(card.questions[0]?.header || 'Question')
   return isHelp(card) ? 'Help' : 'Offer'
 }
 
@@ -46,7 +55,7 @@ export const askEditor = async (client: AgentContext, asked: AskedCard): Promise
     return askQuestions(client, asked, card)
   }
   const choices = choicesOf(card)
-  const picked = await permission(client, asked, cardHeading(card), cardText(card), choices)
+  const picked = await permission(client, asked, cardHeading(card), cardMarkdown(card), choices)
   return choices.find(({ optionId }) => optionId === picked)?.reply
 }
 
@@ -62,7 +71,7 @@ const choicesOf = (card: Exclude<Card, { kind: 'question' }>): Choice[] => {
   if (card.kind === 'permission')
     return [
       of('once', 'Allow once', 'allow_once', 'once'),
-      ...(card.alwaysLabel ? [of('always', card.alwaysLabel, 'allow_always', 'always')] : []),
+      ...(card.alwaysLabel ? [of('always', oneLine(card.alwaysLabel), 'allow_always', 'always')] : []),
       of('deny', 'Deny', 'reject_once', 'deny'),
     ]
   const [yes, no] = isHelp(card) ? ['It is done', 'I cannot'] : ['Yes', 'No']
@@ -107,10 +116,15 @@ const askQuestions = async (
   for (const [index, { question, header, options }] of card.questions.entries()) {
     const lines = options.map(({ label, description }) => `- ${label}${description ? `: ${description}` : ''}`)
     const choices: PermissionOption[] = [
-      ...options.map(({ label }, at) => ({ optionId: `${index}-${at}`, name: label, kind: 'allow_once' as const })),
+      ...options.map(({ label }, at) => ({
+        optionId: `${index}-${at}`,
+        name: oneLine(label),
+        kind: 'allow_once' as const,
+      })),
       { optionId: `${index}-skip`, name: 'Skip', kind: 'reject_once' },
     ]
-    const picked = await permission(client, asked, header || question, [question, ...lines].join('\n'), choices)
+    const body = plain([question, ...lines].join('\n'))
+    const picked = await permission(client, asked, oneLine(header || question), body, choices)
     if (picked === undefined) return undefined
     const option = options[choices.findIndex(({ optionId }) => optionId === picked)]
     if (option) answers[question] = option.label
@@ -132,10 +146,10 @@ type FormField =
   | { type: 'array'; title: string; description?: string; items: { anyOf: NamedChoice[] } }
 
 const fieldsOf = ({ question, header, options, multiSelect }: Question, name: string): [string, FormField][] => {
-  const about = { title: header || question, description: question }
+  const about = { title: oneLine(header || question), description: plain(question) }
   const list = options.map(({ label, description }) => ({
     const: label,
-    title: description ? `${label}: ${description}` : label,
+    title: oneLine(description ? `${label}: ${description}` : label),
   }))
   if (list.length === 0) return [[name, { type: 'string', ...about }]]
   return [
@@ -160,7 +174,7 @@ export const cardForm = (card: Card): CardForm => {
   if (card.kind === 'question') {
     const { questions } = card
     const properties = Object.fromEntries(questions.flatMap((question, at) => fieldsOf(question, `q${at + 1}`)))
-    const message = questions.map(({ question }) => question).join('\n')
+    const message = plain(questions.map(({ question }) => question).join('\n'))
     return { message, requestedSchema: { type: 'object', properties } }
   }
   const choices = choicesOf(card).map(({ optionId, name }) => ({ const: optionId, title: name }))
@@ -207,22 +221,22 @@ const askForm = async (
   return replyOfForm(card, (('content' in answer && answer.content) || {}) as { readonly [name: string]: unknown })
 }
 
-/** The reply that a message of the person is to a card that the editor could not show. */
+/**
+ * The reply that a message of the person is to a card that the editor could not show. A plan or a permission gets a yes
+ * only by that word alone: "ok, but why?" is none.
+ */
 export const replyInWords = (card: Card, said: string): CardReply => {
-  const words = said
-    .trim()
-    .split(/\s+(.*)/s)
-    .filter(Boolean)
+  const words = said.trim()
   if (card.kind === 'question') {
-    const lines = card.questions.length > 1 ? said.trim().split('\n').slice(0, card.questions.length) : [said.trim()]
+    const lines = card.questions.length > 1 ? words.split('\n').slice(0, card.questions.length) : [words]
     return replyFrom(card, lines)
   }
+  if (card.kind !== 'plan' && card.kind !== 'permission')
+    return replyFrom(card, words.split(/\s+(.*)/s).filter(Boolean))
   try {
-    return replyFrom(card, words)
-  } catch (error) {
-    if (card.kind === 'plan') return replyFrom(card, ['no', said.trim()])
-    if (card.kind === 'permission') return replyFrom(card, ['deny', said.trim()])
-    throw error
+    return replyFrom(card, [words.replace(/[.!]$/, '')])
+  } catch {
+    return replyFrom(card, [card.kind === 'plan' ? 'no' : 'deny', words])
   }
 }
 

@@ -1,5 +1,5 @@
 import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk'
-import type { PermissionMode } from '../../../../plugins/agent/contract.js'
+import type { PermissionMode, TurnInput } from '../../../../plugins/agent/contract.js'
 import type { Choice } from '../../../../plugins/providers/contract.js'
 import { Refusal } from '../../../refusal.js'
 import { oneLine } from '../../terminal/text.js'
@@ -16,6 +16,9 @@ export const EDITOR_MODES: readonly {
   { id: 'bypassPermissions', name: 'Work alone', description: 'Does not ask; the wall and the private copy hold' },
 ]
 
+/** Shown where the conversation has a mode that the credential cannot read. */
+const MODE_KEPT = { id: 'kept', name: 'As before', description: 'The mode that the conversation has' }
+
 /** What the daemon chooses where the person has not chosen. */
 const USUAL = 'default'
 
@@ -27,13 +30,19 @@ export interface ChosenModel {
 
 /** The menus of a session. */
 export interface SessionMenus {
-  mode: PermissionMode
+  /** Undefined: that of the conversation, which the credential cannot read. */
+  mode: PermissionMode | undefined
+  /** Whether the next message says the mode; else the conversation keeps its own. */
+  modeChosen: boolean
   chosen: ChosenModel
   effort: string | undefined
   /** Whether turns work in a private copy; undefined: it is decided. */
   isolated: boolean | undefined
   readonly models: readonly Choice[]
 }
+
+/** The choices that a message says. */
+export type ChosenForTurn = Pick<TurnInput, 'permissionMode' | 'agent' | 'model' | 'effort'>
 
 const idOf = ({ agent, model }: ChosenModel): string => (agent === undefined ? USUAL : `${agent}:${model ?? ''}`)
 
@@ -62,10 +71,12 @@ export const menusOf = (
 } => {
   const models = modelsOf(menus)
   const efforts = effortsOf(menus)
-  const { mode, chosen, effort, isolated } = menus
+  const { chosen, effort, isolated } = menus
+  const modes = menus.mode === undefined ? [MODE_KEPT, ...EDITOR_MODES] : EDITOR_MODES
+  const mode = menus.mode ?? MODE_KEPT.id
   const place = { name: 'Works in', category: '_place', type: 'select' as const }
   return {
-    modes: { currentModeId: mode, availableModes: [...EDITOR_MODES] },
+    modes: { currentModeId: mode, availableModes: [...modes] },
     models: {
       currentModelId: idOf(chosen),
       availableModels: models.map(({ id, ...about }) => ({ modelId: id, ...about })),
@@ -77,7 +88,7 @@ export const menusOf = (
         category: 'mode',
         type: 'select',
         currentValue: mode,
-        options: EDITOR_MODES.map(({ id, ...about }) => ({ value: id, ...about })),
+        options: modes.map(({ id, ...about }) => ({ value: id, ...about })),
       },
       {
         id: 'model',
@@ -119,6 +130,14 @@ export const menusOf = (
   }
 }
 
+/** What a message says of the choices in the menus. */
+export const chosenFor = ({ mode, modeChosen, chosen: { agent, model }, effort }: SessionMenus): ChosenForTurn => ({
+  ...(modeChosen && mode !== undefined && { permissionMode: mode }),
+  ...(agent !== undefined && { agent }),
+  ...(model !== undefined && { model }),
+  ...(effort !== undefined && { effort }),
+})
+
 const oneOf = (menu: string, values: readonly string[], found: unknown): string =>
   typeof found === 'string' && values.includes(found)
     ? found
@@ -136,6 +155,13 @@ export const modeNamed = (id: unknown): PermissionMode =>
     EDITOR_MODES.map(mode => mode.id),
     id,
   ) as PermissionMode
+
+/** Chooses a mode for the next message. */
+export const chooseMode = (menus: SessionMenus, id: unknown): void => {
+  if (menus.mode === undefined && id === MODE_KEPT.id) return
+  menus.mode = modeNamed(id)
+  menus.modeChosen = true
+}
 
 /** Reads a model that an editor chose. */
 export const modelNamed = (menus: SessionMenus, id: unknown): ChosenModel => {

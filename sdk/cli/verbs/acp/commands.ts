@@ -1,5 +1,5 @@
 import type { AvailableCommand } from '@agentclientprotocol/sdk'
-import type { AgentChange } from '../../../../plugins/agents/contract.js'
+import type { AgentChange, ExpectedTips } from '../../../../plugins/agents/contract.js'
 import type { Client } from '../../../client.js'
 import { Refusal } from '../../../refusal.js'
 import { mintConversation } from '../../follow/turn.js'
@@ -23,12 +23,29 @@ export const SESSION_COMMANDS: readonly AvailableCommand[] = [
   },
 ]
 
+/** The commands of a session, and after them those of its agent. */
+export const commandsChange = (
+  items: readonly { readonly name: string; readonly description: string; readonly hint?: string }[],
+): SessionChange => {
+  const own = new Set(SESSION_COMMANDS.map(({ name }) => name))
+  const ofAgent = items
+    .filter(({ name }) => !own.has(name))
+    .map(({ name, description, hint }) => ({ name, description, ...(hint && { input: { hint } }) }))
+  return { sessionUpdate: 'available_commands_update', availableCommands: [...SESSION_COMMANDS, ...ofAgent] }
+}
+
+/** The work that a person was shown and has not sent a message since. */
+export interface SeenWork {
+  tips?: ExpectedTips
+}
+
 /** A conversation in which a command runs. */
 export interface SessionCommandPlace {
   readonly client: Client
   readonly root: string
   readonly id: string
   readonly signal: AbortSignal
+  readonly seen: SeenWork
   show(...changes: SessionChange[]): Promise<void>
   /** Asks for a yes. */
   confirmed(title: string, text: string): Promise<boolean>
@@ -39,9 +56,10 @@ type Run = (place: SessionCommandPlace, text: string) => Promise<string>
 
 const MOST_FILES = 200
 
-const diff: Run = async ({ client, root, id, signal, show }) => {
+const diff: Run = async ({ client, root, id, signal, seen, show }) => {
   const { repos, conflicts } = await client.call('GET /agents/{id}/diff', { id }, { signal })
   const all = repos.flatMap(({ repo, changes }) => changes.map(change => ({ repo, change })))
+  seen.tips = shownTips({ repos })
   if (all.length === 0) return 'Nothing was changed.'
   const run = `diff-${Date.now().toString(36)}`
   for (const [at, { repo, change }] of all.slice(0, MOST_FILES).entries()) {
@@ -83,10 +101,16 @@ const headOf = (path: string, { status, additions, deletions, landed }: AgentCha
   return `${status} ${oneLine(path)}${counts}${landed ? ', landed' : ''}`
 }
 
-const land: Run = async ({ client, id, signal }) => {
+/** After a diff exactly what it showed lands. */
+const land: Run = async ({ client, id, signal, seen }) => {
   const changes = await client.call('GET /agents/{id}/diff', { id }, { signal })
   const outstanding = owedOf(changes).filter(({ tooLarge }) => tooLarge === undefined).length
-  const result = await client.call('POST /agents/{id}/land', { id, expect: shownTips(changes) }, { signal })
+  const result = await client.call(
+    'POST /agents/{id}/land',
+    { id, expect: seen.tips ?? shownTips(changes) },
+    { signal },
+  )
+  delete seen.tips
   return landingLines(result, outstanding, false).join('\n')
 }
 
@@ -112,16 +136,22 @@ const rename: Run = async ({ client, id, signal, renamed }, text) => {
 const fork: Run = async ({ client, id, signal }, text) => {
   const prompt = text.trim()
   if (!prompt) throw new Refusal('invalid', 'expected /fork MESSAGE, found no message')
-  const { branch } = await client.call('GET /agents/{id}', { id }, { signal })
+  const { branch, permissionMode, provider, model, effort } = await client.call('GET /agents/{id}', { id }, { signal })
+  const same = {
+    agent: provider,
+    ...(permissionMode && { permissionMode }),
+    ...(model !== undefined && { model }),
+    ...(effort !== undefined && { effort }),
+  }
   const { total } = await client.call('GET /agents/{id}/transcript', { id, limit: 1 }, { signal })
   const forkOf = { conversationId: id, keep: total, files: 'now' as const }
   const conversationId = mintConversation()
   const isolated = branch !== undefined && { isolated: true }
-  await client.call('POST /agent', { prompt, conversationId, forkOf, ...isolated }, { signal })
+  await client.call('POST /agent', { prompt, conversationId, forkOf, ...same, ...isolated }, { signal })
   return `The conversation ${conversationId} goes on with it; it is in the list of sessions.`
 }
 
-const rewind: Run = async ({ client, id, signal }, text) => {
+const rewind: Run = async ({ client, id, signal, confirmed }, text) => {
   const { messages } = await client.call('GET /agents/{id}/transcript', { id }, { signal })
   const sent = messages.filter(({ role, checkpointId }) => role === 'user' && checkpointId !== undefined)
   const number = text.trim()
@@ -133,6 +163,11 @@ const rewind: Run = async ({ client, id, signal }, text) => {
   if (!/^\d{1,9}$/.test(number))
     throw new Refusal('invalid', `expected /rewind NUMBER, found ${oneLine(number.slice(0, 80))}`)
   const newest = messages.at(-1)?.run
+  const { branch } = await client.call('GET /agents/{id}', { id }, { signal })
+  const lost =
+    `Message ${number} and everything after it are dropped, with the work that came with them`
+    + (branch === undefined ? ', and what anybody has changed in the workspace since is taken back.' : '.')
+  if (!(await confirmed('Go back', lost))) return 'Nothing was dropped.'
   const { dropped } = await client.call(
     'POST /agent/rewind',
     { conversationId: id, index: Number(number), ...(newest !== undefined && { expect: newest }) },

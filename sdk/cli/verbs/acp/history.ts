@@ -3,9 +3,22 @@ import type { AnsweredCard, Frame, ToolCard, TranscriptMessage } from '../../../
 import type { Client } from '../../../client.js'
 import { Refusal } from '../../../refusal.js'
 import { answerWords } from '../../follow/card-lines.js'
-import { cardHeading, cardText } from './ask-editor.js'
+import { cardHeading, cardMarkdown } from './ask-editor.js'
 import type { ConversationFiles } from './pictures.js'
 import { agentWords, type SessionChange, toolCallChange } from './updates.js'
+
+const RECORD_PAGE = 200
+
+/** The rows of a record, oldest first. */
+export async function* recordRows(client: Client, id: string): AsyncGenerator<TranscriptMessage, void> {
+  let total = 1
+  for (let from = 0; from < total; from += RECORD_PAGE) {
+    const asked = { id, limit: RECORD_PAGE, before: from + RECORD_PAGE }
+    const page = await client.call('GET /agents/{id}/transcript', asked)
+    yield* page.messages.filter(({ index }) => index >= from)
+    total = page.total
+  }
+}
 
 /** Where a record is shown. */
 export interface HistoryView {
@@ -64,7 +77,7 @@ const changeOfCard = ({ card, reply, by }: AnsweredCard, run: string): SessionCh
     title: cardHeading(card),
     kind: card.kind === 'plan' ? 'switch_mode' : 'other',
     status: reply ? 'completed' : 'failed',
-    content: [cardText(card), answer].map(text => ({ type: 'content', content: { type: 'text', text } })),
+    content: [cardMarkdown(card), answer].map(text => ({ type: 'content', content: { type: 'text', text } })),
   }
 }
 

@@ -1,9 +1,11 @@
 import type { AgentContext } from '@agentclientprotocol/sdk'
-import type { Card, CardReply } from '../../../../plugins/agent/contract.js'
+import type { Card, CardReply, Frame } from '../../../../plugins/agent/contract.js'
 import type { Client } from '../../../client.js'
 import { ignored } from '../../../ignored.js'
-import { askEditor, cardText } from './ask-editor.js'
-import { agentWords, noticeUpdates, type SessionChange, type Shows } from './updates.js'
+import { choices } from '../../follow/cards.js'
+import { askEditor, cardMarkdown } from './ask-editor.js'
+import { cardCall, cardEnd } from './run-end.js'
+import { agentWords, noticeUpdates, type RunUpdates, type SessionChange, type Shows } from './updates.js'
 
 /** What an editor can do, as it said when it connected. */
 export interface EditorAbilities {
@@ -25,6 +27,12 @@ export interface CardDeps {
   onLeft(): void
 }
 
+/** A card, and the call of the editor's view that it belongs to. */
+interface WaitingForEditor {
+  readonly card: Card
+  readonly toolCallId: string
+}
+
 /** An editor that cancels a turn says so before or after it answers what it was asked. */
 const CANCEL_MS = 300
 
@@ -32,7 +40,12 @@ const CANCEL_MS = 300
 export class EditorCards {
   readonly #deps: CardDeps
   readonly #asked = new Map<string, AbortController>()
-  #unanswered: Card | undefined
+  /** What is not answered and not asked yet. */
+  readonly #waiting = new Map<string, WaitingForEditor>()
+  /** The cards that are calls of their own in the editor's view. */
+  readonly #ownCalls = new Set<string>()
+  /** What the editor could not show; the first one has been said, the others follow when it is answered. */
+  #unanswered: readonly Card[] = []
 
   constructor(deps: CardDeps) {
     this.#deps = deps
@@ -40,39 +53,68 @@ export class EditorCards {
 
   /** The card that the next message answers. */
   get unanswered(): Card | undefined {
-    return this.#unanswered
+    return this.#unanswered[0]
   }
 
-  /** The card was answered, here or elsewhere. */
-  resolved(requestId: string): void {
+  /** A run asks; returns how the editor is told of it, beside the call that it is about. */
+  opened(card: Card, updates: RunUpdates): SessionChange[] {
+    const call = card.kind === 'permission' ? updates.openCall(card.toolName) : undefined
+    const toolCallId = call ?? updates.idOf(card.requestId)
+    this.#waiting.set(card.requestId, { card, toolCallId })
+    if (call !== undefined) return []
+    this.#ownCalls.add(card.requestId)
+    return [cardCall(card, toolCallId)]
+  }
+
+  /** The card was answered, here or elsewhere; returns the end of its own call. */
+  resolved(frame: Extract<Frame, { kind: 'resolved' }>, updates: RunUpdates): SessionChange[] {
+    const { requestId } = frame
+    this.#waiting.delete(requestId)
     this.#asked.get(requestId)?.abort()
-    if (this.#unanswered?.requestId === requestId) this.#unanswered = undefined
+    const [first] = this.#unanswered
+    this.#unanswered = this.#unanswered.filter(card => card.requestId !== requestId)
+    if (first !== this.unanswered) this.#sayUnanswered().catch(ignored('the editor has gone'))
+    return this.#ownCalls.delete(requestId) ? [cardEnd(frame, updates.idOf(requestId))] : []
   }
 
   /** The run is over, or the editor does not show it any more: nothing is asked. */
   drop(): void {
+    this.#waiting.clear()
     for (const stop of this.#asked.values()) stop.abort()
-    this.#unanswered = undefined
+    this.#unanswered = []
   }
 
-  /** Asks the person. */
-  raise(client: Client, card: Card, toolCallId: string): void {
+  /** Asks the person what waits. */
+  raise(client: Client): void {
+    for (const waiting of this.#waiting.values()) this.#ask(client, waiting)
+    this.#waiting.clear()
+  }
+
+  #ask(client: Client, { card, toolCallId }: WaitingForEditor): void {
     const stop = new AbortController()
     this.#asked.set(card.requestId, stop)
     const { editor, abilities, sessionId } = this.#deps
     askEditor(editor, { card, sessionId, toolCallId, forms: abilities.forms, signal: stop.signal })
+      // What an editor cannot show is answered by the next message.
+      .catch(() => undefined)
       .then(reply => this.#answered(client, card, reply, stop.signal))
       .catch(error => this.#unheard(error, stop.signal))
       .finally(() => this.#asked.delete(card.requestId))
   }
 
   async #answered(client: Client, card: Card, reply: CardReply | undefined, over: AbortSignal): Promise<void> {
-    if (over.aborted) return
+    if (over.aborted || this.#deps.signal.aborted) return
     if (reply) return void (await client.call('POST /agent/reply', reply))
     await new Promise(resolve => setTimeout(resolve, CANCEL_MS))
     if (over.aborted || this.#deps.cancelling()) return
-    this.#unanswered = card
-    await this.#deps.show(agentWords(`\n\n${cardText(card)}\n\nAnswer with your next message.`))
+    this.#unanswered = [...this.#unanswered, card]
+    if (this.unanswered === card) await this.#sayUnanswered()
+  }
+
+  async #sayUnanswered(): Promise<void> {
+    const card = this.unanswered
+    if (!card) return
+    await this.#deps.show(agentWords(`\n\n${cardMarkdown(card)}\n\nAnswer with your next message: ${choices(card)}.`))
     this.#deps.onLeft()
   }
 

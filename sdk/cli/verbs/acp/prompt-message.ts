@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+import { realpath } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { basename, relative, sep } from 'node:path'
 import type { ContentBlock } from '@agentclientprotocol/sdk'
@@ -17,15 +19,27 @@ const MOST = 20
 /** A name that is taken for a file's. */
 const NAME = /[^\p{L}\p{N}._ -]/gu
 
-/** A path of the workspace for an address of the editor; undefined: it is elsewhere. */
-const pathOf = (uri: string, root: string): string | undefined => {
+/** A path of the workspace for an address of the editor, which may come through links; undefined: it is elsewhere. */
+const pathOf = async (uri: string, root: string): Promise<string | undefined> => {
   if (!uri.startsWith('file:')) return undefined
   try {
-    const inside = relative(root, fileURLToPath(uri.replace(/[?#].*$/s, '')))
-    return inside === '' || inside === '..' || inside.startsWith(`..${sep}`) ? undefined : inside.split(sep).join('/')
+    const path = fileURLToPath(uri.replace(/[?#].*$/s, ''))
+    return below(root, path) ?? below(root, await realpath(path))
   } catch {
     return undefined
   }
+}
+
+const below = (root: string, path: string): string | undefined => {
+  const inside = relative(root, path)
+  return inside === '' || inside === '..' || inside.startsWith(`..${sep}`) ? undefined : inside.split(sep).join('/')
+}
+
+/** A file in a message; its text cannot end its own element and go on as the words of the person. */
+const contextOf = (ref: string, text: string): string => {
+  let name = 'context'
+  while (text.includes(`</${name}`)) name = `context-${randomBytes(4).toString('hex')}`
+  return `<${name} ref="${oneLine(ref).replaceAll('"', '&quot;')}">\n${text}\n</${name}>`
 }
 
 /** Lines of an address such as `file:///a.ts#L3:9`. */
@@ -49,22 +63,22 @@ export const editorMessage = async (
       throw new Refusal('invalid', `prompt: expected at most ${MOST} pictures and files, found more`)
     attachments.push(await files.attach(name, data))
   }
-  const mention = (uri: string, name: string): string => {
-    const path = pathOf(uri, root)
+  const mention = async (uri: string, name: string): Promise<string> => {
+    const path = await pathOf(uri, root)
     if (path === undefined) return uri.startsWith('file:') ? name : uri
     if (mentions.size < MOST) mentions.add(path)
     return `@${path}${linesOf(uri)}`
   }
   for (const block of blocks) {
     if (block.type === 'text') parts.push(block.text)
-    else if (block.type === 'resource_link') parts.push(mention(block.uri, block.name))
+    else if (block.type === 'resource_link') parts.push(await mention(block.uri, block.name))
     else if (block.type === 'image') await attach(ConversationFiles.nameOf(block.mimeType), block.data)
     else if (block.type === 'resource') {
       const { resource } = block
       const name = basename(resource.uri.replace(/[?#].*$/s, '')).replace(NAME, '') || 'file'
-      const said = mention(resource.uri, name)
+      const said = await mention(resource.uri, name)
       parts.push(said)
-      if ('text' in resource) after.push(`<context ref="${oneLine(said)}">\n${resource.text}\n</context>`)
+      if ('text' in resource) after.push(contextOf(said, resource.text))
       else await attach(name, resource.blob)
     } else throw new Refusal('invalid', `prompt: expected text, links, files or pictures, found ${oneLine(block.type)}`)
   }

@@ -2,7 +2,7 @@ import type { PromptResponse } from '@agentclientprotocol/sdk'
 import type { Card, ErrorCode, Frame, RunEnd } from '../../../../plugins/agent/contract.js'
 import { Refusal } from '../../../refusal.js'
 import { answerWords } from '../../follow/card-lines.js'
-import { cardHeading, cardText } from './ask-editor.js'
+import { cardHeading, cardMarkdown } from './ask-editor.js'
 import type { SessionChange } from './updates.js'
 
 /** How a run ended, as its frames tell. */
@@ -35,7 +35,7 @@ export const cardCall = (card: Card, toolCallId: string): SessionChange => ({
   title: cardHeading(card),
   kind: card.kind === 'plan' ? 'switch_mode' : 'other',
   status: 'pending',
-  content: [{ type: 'content', content: { type: 'text', text: cardText(card) } }],
+  content: [{ type: 'content', content: { type: 'text', text: cardMarkdown(card) } }],
 })
 
 /** The end of such a call. */

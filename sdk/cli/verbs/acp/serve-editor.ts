@@ -89,10 +89,8 @@ class EditorServer {
     await this.#daemons.anywhere()
   }
 
-  async open(cwd: string, fork?: ForkedFrom): Promise<EditorSession> {
-    const served = await this.#served(cwd)
-    const menus = await this.#menus(served)
-    return this.#add(cwd, mintConversation(), menus, fork ? { fork } : {})
+  async open(cwd: string): Promise<EditorSession> {
+    return this.#add(cwd, mintConversation(), await this.#menus(await this.#served(cwd)), {})
   }
 
   /** Opens a conversation that there is; `show` replays it, or follows what runs. */
@@ -107,11 +105,15 @@ class EditorServer {
     return session
   }
 
+  /** Opens a new conversation that begins with the messages of another one, in the same mode and model. */
   async fork(id: string, cwd: string): Promise<EditorSession> {
-    const { client } = await this.#served(cwd)
-    await this.#card(client, id)
+    const served = await this.#served(cwd)
+    const { client, copies } = served
+    const menus = await this.#menus(served, await this.#card(client, id))
     const { total } = await client.call('GET /agents/{id}/transcript', { id, limit: 1 })
-    return this.open(cwd, { conversationId: id, keep: total, files: 'now' })
+    // Where the mode of the other conversation cannot be read, the new one asks.
+    const own = { ...menus, mode: menus.mode ?? 'default', modeChosen: true, isolated: copies }
+    return this.#add(cwd, mintConversation(), own, { fork: { conversationId: id, keep: total, files: 'now' } })
   }
 
   async list(cwd: string | undefined, cursor: string | undefined): Promise<ListSessionsResponse> {
@@ -141,9 +143,9 @@ class EditorServer {
 
   /** Archives a conversation: it leaves the list, and its record stays. */
   async remove(id: string): Promise<void> {
-    this.close(id)
-    const { client } = await this.#daemons.anywhere()
+    const { client } = (await this.#sessions.get(id)?.served()) ?? (await this.#daemons.anywhere())
     await client.call('POST /agents/archive', { ids: [id] })
+    this.close(id)
   }
 
   session(id: string): EditorSession {
@@ -194,7 +196,8 @@ class EditorServer {
       .call('GET /providers/models', { ready: '1', limit: MODELS })
       .catch((error: unknown) => (error instanceof Unreached ? Promise.reject(error) : { choices: [] }))
     return {
-      mode: card?.permissionMode ?? 'bypassPermissions',
+      mode: card ? card.permissionMode : 'bypassPermissions',
+      modeChosen: card === undefined,
       chosen: card ? { agent: card.provider, ...(card.model !== undefined && { model: card.model }) } : {},
       effort: card?.effort,
       isolated: card ? undefined : copies,

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { AgentContext, ContentBlock, PromptResponse } from '@agentclientprotocol/sdk'
-import type { AttachData, Card, Frame } from '../../../../plugins/agent/contract.js'
+import type { AttachData, Frame } from '../../../../plugins/agent/contract.js'
 import type { AgentCard } from '../../../../plugins/agents/contract.js'
 import type { Client } from '../../../client.js'
 import { ignored } from '../../../ignored.js'
@@ -8,15 +8,15 @@ import { Refusal } from '../../../refusal.js'
 import { isAnswerable } from '../../follow/cards.js'
 import { startTurn } from '../../follow/turn.js'
 import { confirmedIn, replyInWords } from './ask-editor.js'
-import { effortNamed, menusOf, modelNamed, modeNamed, placeNamed, type SessionMenus } from './choices.js'
-import { runSessionCommand, SESSION_COMMANDS } from './commands.js'
+import { chooseMode, chosenFor, effortNamed, menusOf, modelNamed, placeNamed, type SessionMenus } from './choices.js'
+import { commandsChange, runSessionCommand, type SeenWork } from './commands.js'
 import type { ServedFolder } from './daemons.js'
-import { changesOfRow, lastTodos, personSaid } from './history.js'
+import { changesOfRow, lastTodos, personSaid, recordRows } from './history.js'
 import { EditorCards, type EditorAbilities } from './open-cards.js'
 import { ConversationFiles } from './pictures.js'
 import { type EditorMessage, editorMessage } from './prompt-message.js'
-import { cardCall, cardEnd, promptAnswer, runOutcomeOf, type RunOutcome } from './run-end.js'
-import { RunUpdates, type SessionChange, todoPlanOf } from './updates.js'
+import { promptAnswer, runOutcomeOf, type RunOutcome } from './run-end.js'
+import { noticeUpdates, RunUpdates, type SessionChange, todoPlanOf } from './updates.js'
 
 /** What a session reads of a conversation that there is; an editor's token reads less than the whole card. */
 export type OpenedConversation = Pick<AgentCard, 'provider'>
@@ -43,6 +43,8 @@ interface FollowedRun {
   /** Settles when everything that had happened before is shown. */
   readonly caughtUp: Promise<void>
   readonly ended: Promise<RunOutcome>
+  /** Aborted when it is not waited for any more. */
+  readonly left?: AbortController
 }
 
 /** How much of a run is shown. */
@@ -58,9 +60,9 @@ interface OpenPrompt {
   readonly messageId: string
   /** Resolves when a card waits that the editor cannot show: the next message answers it. */
   readonly left: PromiseWithResolvers<'left'>
+  /** The run of a message that was queued. */
+  queued?: string
 }
-
-const RECORD_PAGE = 200
 
 /** One conversation in an editor. */
 export class EditorSession {
@@ -84,6 +86,9 @@ export class EditorSession {
   readonly #before: string | undefined
   /** What was heard of the conversation while a message was sent. */
   #later: AgentCard | undefined
+  /** The run that is being shown. */
+  #now: string | undefined
+  readonly #seenWork: SeenWork = {}
 
   constructor(
     id: string,
@@ -120,7 +125,7 @@ export class EditorSession {
     const { commands } = await client
       .call('GET /agent/commands', agent === undefined ? {} : { agent })
       .catch(() => ({ commands: [] }))
-    await this.#commands(commands)
+    await this.show(commandsChange(commands))
   }
 
   /** Shows the whole conversation, and what runs in it. */
@@ -128,20 +133,9 @@ export class EditorSession {
     const { client, root } = await this.#deps.served()
     const files = this.#files(client, root)
     let shownRun = false
-    let from = 0
-    for (;;) {
-      const page = await client.call('GET /agents/{id}/transcript', {
-        id: this.id,
-        limit: RECORD_PAGE,
-        before: from + RECORD_PAGE,
-      })
-      for (const row of page.messages) {
-        if (row.index < from) continue
-        shownRun ||= row.run !== undefined && row.run === card.run
-        await this.show(...(await changesOfRow(row, { root, files })))
-      }
-      from += RECORD_PAGE
-      if (from >= page.total) break
+    for await (const row of recordRows(client, this.id)) {
+      shownRun ||= row.run !== undefined && row.run === card.run
+      await this.show(...(await changesOfRow(row, { root, files })))
     }
     const { run } = card
     if (run === undefined) return
@@ -159,8 +153,7 @@ export class EditorSession {
   /** The conversation changed: a turn that somebody else began is shown, and so is a new title. */
   changed(card: AgentCard): void {
     if (!this.#began || this.#over.signal.aborted) return
-    if (card.title !== undefined && card.title !== this.#title)
-      this.renamed(card.title).catch(ignored('the editor has gone'))
+    this.#learn(card).catch(ignored('the editor has gone'))
     const { run } = card
     if (run === undefined || run === this.#before || this.#own.runs.has(run) || this.#runs.has(run)) return
     // The turn may be that of the message which is being sent.
@@ -192,7 +185,8 @@ export class EditorSession {
       // It was cancelled while it was being sent.
       if (open.cancelled) await this.cancel()
       const outcome = await Promise.race([followed.ended, open.left.promise])
-      return outcome === 'left' ? { stopReason: 'end_turn' } : promptAnswer(outcome, open.cancelled)
+      if (outcome === 'left') return { stopReason: open.cancelled ? 'cancelled' : 'end_turn' }
+      return promptAnswer(outcome, open.cancelled)
     } finally {
       this.#prompts.delete(open)
       if (this.#later) this.changed(this.#later)
@@ -213,7 +207,7 @@ export class EditorSession {
   }
 
   async setMode(id: unknown): Promise<void> {
-    this.#menus.mode = modeNamed(id)
+    chooseMode(this.#menus, id)
     await this.#menusChanged()
   }
 
@@ -241,6 +235,11 @@ export class EditorSession {
     } else if (id === 'place') this.#menus.isolated = placeNamed(this.#menus, value)
     else throw new Refusal('invalid', `configId: expected mode, model, effort or place, found ${id.slice(0, 80)}`)
     await this.#menusChanged()
+  }
+
+  /** The daemon of the session's folder. */
+  served(): Promise<ServedFolder> {
+    return this.#deps.served()
   }
 
   /** Tells the editor the title of the conversation. */
@@ -275,17 +274,6 @@ export class EditorSession {
     return new ConversationFiles(client, root, this.id)
   }
 
-  #commands(items: readonly { name: string; description: string; hint?: string }[]): Promise<void> {
-    const own = new Set(SESSION_COMMANDS.map(({ name }) => name))
-    const ofAgent = items
-      .filter(({ name }) => !own.has(name))
-      .map(({ name, description, hint }) => ({ name, description, ...(hint && { input: { hint } }) }))
-    return this.show({
-      sessionUpdate: 'available_commands_update',
-      availableCommands: [...SESSION_COMMANDS, ...ofAgent],
-    })
-  }
-
   async #menusChanged(): Promise<void> {
     const { modes, configOptions } = this.menus
     await this.show(
@@ -300,6 +288,7 @@ export class EditorSession {
       root,
       id: this.id,
       signal: AbortSignal.any([signal, this.#deps.signal]),
+      seen: this.#seenWork,
       show: (...changes) => this.show(...changes),
       renamed: title => this.renamed(title),
       confirmed: (title, text) => confirmedIn(this.#deps.editor, this.id, title, text),
@@ -323,22 +312,20 @@ export class EditorSession {
   }
 
   async #send(client: Client, message: EditorMessage, open: OpenPrompt): Promise<FollowedRun> {
-    const { mode, chosen, effort, isolated } = this.#menus
+    const { mode, isolated } = this.#menus
     const { startIn } = await this.#deps.served()
     const first = !this.#began
     this.#own.messages.add(open.messageId)
+    delete this.#seenWork.tips
     const started = await startTurn(
       { client, url: '' },
       {
         conversationId: this.id,
         messageId: open.messageId,
         prompt: message.prompt,
-        permissionMode: mode,
+        ...chosenFor(this.#menus),
         ...(message.attachments.length > 0 && { attachments: message.attachments }),
         ...(message.mentions.length > 0 && { mentions: message.mentions }),
-        ...(chosen.agent !== undefined && { agent: chosen.agent }),
-        ...(chosen.model !== undefined && { model: chosen.model }),
-        ...(effort !== undefined && { effort }),
         ...(first && isolated && { isolated }),
         ...(first && startIn && { startIn }),
         ...(first && this.#fork && { forkOf: this.#fork }),
@@ -346,6 +333,8 @@ export class EditorSession {
     )
     this.#began = true
     this.#fork = undefined
+    if (this.#menus.mode === mode) this.#menus.modeChosen = false
+    if (started.delivery === 'queued') open.queued = started.run
     if (this.#menus.isolated !== undefined) {
       this.#menus.isolated = undefined
       await this.#menusChanged()
@@ -355,56 +344,72 @@ export class EditorSession {
   }
 
   async #answer(client: Client, message: EditorMessage): Promise<FollowedRun> {
+    if (message.attachments.length > 0)
+      throw new Refusal('invalid', 'prompt: expected words that answer the question, found pictures or files')
     const reply = replyInWords(this.#cards.unanswered!, message.prompt)
     await client.call('POST /agent/reply', reply)
     const newest = [...this.#runs.values()].at(-1)
     return newest ?? { caughtUp: Promise.resolve(), ended: Promise.resolve({}) }
   }
 
-  async #takeBack(client: Client, { messageId }: OpenPrompt): Promise<void> {
-    await client
-      .call('DELETE /agents/{id}/queue/{messageId}', { id: this.id, messageId })
-      .catch(ignored('it does not wait'))
+  async #takeBack(client: Client, prompt: OpenPrompt): Promise<void> {
+    const { messageId, queued } = prompt
+    try {
+      await client.call('DELETE /agents/{id}/queue/{messageId}', { id: this.id, messageId })
+    } catch (error) {
+      // Else it does not wait.
+      if (!(error instanceof Refusal && error.reason === 'forbidden') || !queued || queued === this.#now) return
+      delete prompt.queued
+      this.#runs.get(queued)?.left?.abort()
+      this.#runs.delete(queued)
+      prompt.left.resolve('left')
+      const text = 'A message still waits, which this token may not take back: it runs after your next one.'
+      await this.show(...noticeUpdates(this.#deps.abilities.shows, 'warning', text))
+    }
   }
 
   #follow(run: string, how: Follow): FollowedRun {
     const known = this.#runs.get(run)
     if (known) return known
     const caughtUp = Promise.withResolvers<void>()
-    const ended = this.#tail.then(() => this.#watch(run, how, caughtUp.resolve)).finally(caughtUp.resolve)
+    const left = new AbortController()
+    const ended = this.#tail.then(() => this.#watch(run, how, left.signal, caughtUp.resolve)).finally(caughtUp.resolve)
     this.#tail = ended.catch(ignored('the prompt that waits for it fails'))
-    const followed = { caughtUp: caughtUp.promise, ended }
+    const followed = { caughtUp: caughtUp.promise, ended, left }
     this.#runs.set(run, followed)
     return followed
   }
 
   /** Shows a run to its end. */
-  async #watch(run: string, { echo, onlyNew = false }: Follow, caughtUp: () => void): Promise<RunOutcome> {
+  async #watch(
+    run: string,
+    { echo, onlyNew = false }: Follow,
+    left: AbortSignal,
+    caughtUp: () => void,
+  ): Promise<RunOutcome> {
     const { client, root } = await this.#deps.served()
     const files = this.#files(client, root)
     const view = { run, root, shows: this.#deps.abilities.shows, picture: files.picture }
     const updates = new RunUpdates(view, this.#costUsd)
-    const waiting = new Map<string, Card>()
     let outcome: RunOutcome = {}
     let next: string | undefined
     let known = 0
-    const signal = AbortSignal.any([this.#deps.signal, this.#over.signal])
+    const signal = AbortSignal.any([this.#deps.signal, this.#over.signal, left])
     for await (const event of await client.call('POST /agent/attach', { conversationId: this.id, run }, { signal })) {
       if (event.kind === 'attached') {
         // The frames of this run are gone: a later one is the newest.
         if (event.run !== run) break
+        this.#now = run
         known = event.seq
         if (echo && !onlyNew) await this.show(...(await personSaid(event.prompt, event.attachments ?? [], files)))
         if (known === 0) caughtUp()
       } else if (event.kind === 'end') next = event.next
       else {
         const past = event.seq <= known
-        outcome = { ...outcome, ...(await this.#seen(event, updates, files, waiting, onlyNew && past)) }
+        outcome = { ...outcome, ...(await this.#seen(event, updates, files, onlyNew && past)) }
         if (event.seq >= known) {
           caughtUp()
-          for (const card of waiting.values())
-            if (!this.#over.signal.aborted) this.#cards.raise(client, card, callOf(card, updates))
-          waiting.clear()
+          if (!this.#over.signal.aborted) this.#cards.raise(client)
         }
       }
     }
@@ -420,20 +425,11 @@ export class EditorSession {
     { event }: AttachData & { kind: 'frame' },
     updates: RunUpdates,
     files: ConversationFiles,
-    waiting: Map<string, Card>,
     silent: boolean,
   ): Promise<RunOutcome> {
     const changes = await updates.of(event)
-    if (isAnswerable(event)) {
-      waiting.set(event.requestId, event)
-      if (event.kind !== 'permission' || updates.openCall(event.toolName) === undefined)
-        changes.push(cardCall(event, updates.idOf(event.requestId)))
-    }
-    if (event.kind === 'resolved') {
-      waiting.delete(event.requestId)
-      this.#cards.resolved(event.requestId)
-      changes.push(cardEnd(event, updates.idOf(event.requestId)))
-    }
+    if (isAnswerable(event)) changes.push(...this.#cards.opened(event, updates))
+    if (event.kind === 'resolved') changes.push(...this.#cards.resolved(event, updates))
     if (event.kind === 'steer' && !(event.messageId !== undefined && this.#own.messages.has(event.messageId)))
       changes.push(...(await personSaid(event.text, event.attachments ?? [], files)))
     if (!silent) await this.show(...changes)
@@ -443,7 +439,7 @@ export class EditorSession {
 
   /** Keeps the menus what the run says they are. */
   async #noted(frame: Frame): Promise<void> {
-    if (frame.kind === 'commands') return this.#commands(frame.items)
+    if (frame.kind === 'commands') return this.show(commandsChange(frame.items))
     const { chosen, mode } = this.#menus
     if (frame.kind === 'mode' && frame.mode !== mode) {
       this.#menus.mode = frame.mode
@@ -462,10 +458,18 @@ export class EditorSession {
       .call('GET /agents/{id}', { id: this.id }, { signal: AbortSignal.timeout(5000) })
       .catch(() => undefined)
     if (card?.costUsd !== undefined) this.#costUsd = card.costUsd
-    if (card?.title !== undefined && card.title !== this.#title) await this.renamed(card.title)
+    if (card) await this.#learn(card)
+  }
+
+  /** Shows the title and the mode that others gave the conversation; a mode that was chosen here stays. */
+  async #learn({ title, permissionMode, startedAt }: AgentCard): Promise<void> {
+    if (title !== undefined && title !== this.#title) await this.renamed(title)
+    const { mode, modeChosen } = this.#menus
+    // A turn may have left plan mode for itself, and a message that waits may have another mode.
+    const settled =
+      startedAt === undefined && [...this.#prompts].every(({ queued = this.#now }) => queued === this.#now)
+    if (modeChosen || !settled || permissionMode === undefined || permissionMode === mode) return
+    this.#menus.mode = permissionMode
+    await this.#menusChanged()
   }
 }
-
-/** The call of the editor's view that a card belongs to. */
-const callOf = (card: Card, updates: RunUpdates): string =>
-  (card.kind === 'permission' ? updates.openCall(card.toolName) : undefined) ?? updates.idOf(card.requestId)

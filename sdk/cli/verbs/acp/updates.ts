@@ -1,5 +1,6 @@
 import type { ContentBlock, SessionNotification, ToolCallContent, ToolCallLocation } from '@agentclientprotocol/sdk'
 import type { Frame, TodoItem, ToolCard, ToolContent } from '../../../../plugins/agent/contract.js'
+import { plain } from '../../terminal/text.js'
 import { editorPath } from './daemons.js'
 
 /** A change that an editor is told of. */
@@ -30,7 +31,7 @@ export const noticeUpdates = (shows: Shows, severity: 'info' | 'warning', text: 
 }
 
 /** The title of a call. */
-const toolTitleOf = (name: string, target: string | undefined): string => (target ? `${name} ${target}` : name)
+const toolTitleOf = (name: string, target: string | undefined): string => plain(target ? `${name} ${target}` : name)
 
 /** Converts the results of calls for an editor that has the workspace at `root`. */
 const toolContentOf = (content: readonly ToolContent[], root: string, picture: PictureOf): Promise<ToolCallContent[]> =>
@@ -105,9 +106,10 @@ export class RunUpdates {
     return `${this.#view.run}/${id}`
   }
 
-  /** The newest open call of a tool. */
+  /** The open call of a tool, if there is no other one: a card names only the tool. */
   openCall(tool: string): string | undefined {
-    return [...this.#open].findLast(([, name]) => name === tool)?.[0]
+    const [call, another] = [...this.#open].filter(([, name]) => name === tool)
+    return another ? undefined : call?.[0]
   }
 
   /** What an editor is told of a frame; nothing of what it cannot show. */

@@ -1,5 +1,5 @@
 import type { InputRequiredResult, ServerContext } from '@modelcontextprotocol/server'
-import type { Frame, PermissionMode } from '../../../../plugins/agent/contract.js'
+import type { Card, Frame, PermissionMode } from '../../../../plugins/agent/contract.js'
 import type { Client } from '../../../client.js'
 import { Refusal } from '../../../refusal.js'
 import { replyFrom } from '../../follow/cards.js'
@@ -141,20 +141,22 @@ export const ASSISTANT_TOOLS: { readonly [name: string]: AssistantTool } = {
   },
   answer: {
     description:
-      'Answer a card. A question takes one text for each question (a label or own words); a plan "yes", or "no" and '
-      + 'what to change; a permission "once", "always" or "deny"; everything else "yes" or "no".',
+      'Answer a card, except offers, which only a person answers; where wait asks the person, only questions. A '
+      + 'question takes one text for each question (a label or own words); a plan "yes", or "no" and what to change; a '
+      + 'permission "once", "always" or "deny"; everything else "yes" or "no".',
     input: {
       conversation: CONVERSATION,
       card: text('The id of the card'),
       answer: { type: 'array', items: { type: 'string' }, minItems: 1, maxItems: 20 },
     },
     needs: ['conversation', 'card', 'answer'],
-    run: async (args, { client }) => {
+    run: async (args, { client, forms }) => {
       const [conversationId, id] = [neededText(args, 'conversation'), neededText(args, 'card')]
       const words = neededWords(args, 'answer')
       const { cards } = await client.call('GET /agent/cards', { conversationId })
       const found = cards.find(({ card }) => card.requestId === id)
       if (!found) throw new Refusal('not-found', `card: no card ${id.slice(0, 80)} waits in ${conversationId}`)
+      assertForAssistant(found.card, forms)
       return client.call('POST /agent/reply', replyFrom(found.card, words))
     },
   },
@@ -226,6 +228,13 @@ export const ASSISTANT_TOOLS: { readonly [name: string]: AssistantTool } = {
     run: (args, { client }) =>
       client.call('POST /agents/{id}/discard', { id: neededText(args, 'conversation'), expect: neededTips(args) }),
   },
+}
+
+/** Refuses cards that a person answers: what costs money or connects something, and all that `wait` asks them. */
+const assertForAssistant = ({ kind }: Card, forms: boolean): void => {
+  if (kind === 'question' || !(forms || kind.endsWith('_offer'))) return
+  const where = forms ? 'whom wait asks' : 'in the console or with "sandbox answer"'
+  throw new Refusal('forbidden', `card: expected a person to answer a ${kind}, ${where}`)
 }
 
 /** The frames that there are after a position, at most so many; ends before frames that are still to come. */

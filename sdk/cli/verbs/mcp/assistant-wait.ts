@@ -98,9 +98,13 @@ export const waitFor = async (
     if (isAnswerable(frame)) open.set(frame.requestId, frame)
     if (frame.kind === 'tool_call') progress([frame.name, frame.target].filter(Boolean).join(' '))
   }
-  try {
-    for await (const event of await client.call('POST /agent/attach', { conversationId }, { signal })) {
+  /** Watches a run, the newest one if none is named, and those of messages that waited for it. */
+  const watch = async (waited?: string): Promise<WaitedState | InputRequiredResult> => {
+    const watched = { conversationId, ...(waited !== undefined && { run: waited }) }
+    let next: string | undefined
+    for await (const event of await client.call('POST /agent/attach', watched, { signal })) {
       if (event.kind === 'attached') [run, known] = [event.run, event.seq]
+      if (event.kind === 'end') next = event.next
       if (event.kind !== 'frame') continue
       take(event.event)
       if (event.seq < known || open.size === 0) continue
@@ -121,7 +125,12 @@ export const waitFor = async (
         inputRequests: Object.fromEntries(fresh.map(card => [card.requestId, inputRequired.elicit(cardForm(card))])),
       })
     }
-    return state()
+    if (next === undefined) return state()
+    ;[end, failure] = [undefined, undefined]
+    return watch(next)
+  }
+  try {
+    return await watch()
   } catch (error) {
     if (enough.signal.aborted) return state()
     throw error

@@ -59,7 +59,8 @@ export const serveAssistant = async (terminal: Terminal, given: GivenArguments):
     server.setRequestHandler('tools/call', async ({ params: { name, arguments: args = {} } }, context) => {
       if (!Object.hasOwn(ASSISTANT_TOOLS, name))
         throw new ProtocolError(ProtocolErrorCode.InvalidParams, `no tool ${name.slice(0, 80)}`)
-      const forms = server.getClientCapabilities()?.elicitation !== undefined
+      const { elicitation } = server.getClientCapabilities() ?? {}
+      const forms = elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined)
       try {
         const result = await asked((client, copies) =>
           ASSISTANT_TOOLS[name]!.run(args, { client, copies, forms, context }),

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { type CallToolResult, Client, type ElicitRequest, type Progress } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import t, { type Test } from 'tap'
@@ -24,12 +25,19 @@ type Answers = (asked: ElicitRequest['params']) => {
 /** The official client, and the built program that it started. */
 const assistant = async (
   t: Test,
-  { answers, args = [], env = {} }: { answers?: Answers; args?: string[]; env?: { [name: string]: string } } = {},
+  {
+    answers,
+    shows = answers && { form: {} },
+    args = [],
+    env = {},
+  }: {
+    answers?: Answers
+    shows?: { form?: {}; url?: {} } | undefined
+    args?: string[]
+    env?: { [name: string]: string }
+  } = {},
 ) => {
-  const client = new Client(
-    { name: 'test', version: '1' },
-    { capabilities: answers ? { elicitation: { form: {} } } : {} },
-  )
+  const client = new Client({ name: 'test', version: '1' }, { capabilities: shows ? { elicitation: shows } : {} })
   if (answers) client.setRequestHandler('elicitation/create', ({ params }) => answers(params))
   const transport = new StdioClientTransport({
     command: process.execPath,
@@ -143,6 +151,44 @@ t.test('where the assistant has forms, cards are elicitations', async t => {
     asked.map(({ message }) => message),
     exactly(/Which colour/, /Paint it/),
   )
+})
+
+t.test(
+  'what costs money or connects something is answered by a person, and all but questions where one is asked',
+  async t => {
+    const model = await assistant(t)
+    const refusedOffers = async (prompt: string): Promise<string> => {
+      const { conversationId: conversation } = await model.call<{ conversationId: string }>('run', { prompt })
+      const { cards } = await model.call<Waited>('wait', { conversation })
+      return model.refused('answer', { conversation, card: cards[0]!.card, answer: ['yes'] })
+    }
+    for (const offer of ['offer payment https://pay.example/x 1', 'offer service x 1', 'offer capability x'])
+      t.match(await refusedOffers(offer), /expected a person to answer a \w+_offer, in the console/)
+
+    const withForms = await assistant(t, { answers: () => ({ action: 'accept', content: {} }) })
+    const asks = 'permit Deploy: may I?\nsay it was $answer'
+    const { conversationId: conversation } = await model.call<{ conversationId: string }>('run', { prompt: asks })
+    const { cards } = await model.call<Waited>('wait', { conversation })
+    const answer = { conversation, card: cards[0]!.card, answer: ['once'] }
+    t.match(await withForms.refused('answer', answer), /expected a person to answer a permission, whom wait asks/)
+    await model.call('answer', answer)
+    t.match(await withForms.call('wait', { conversation }), { state: 'ended', said: /it was once/ })
+  },
+)
+
+t.test('a wait goes on to a message that waited, and says what both turns said', async t => {
+  const { call } = await assistant(t, { answers: () => ({ action: 'accept', content: { answer: 'once' } }) })
+  const prompt = 'permit Deploy: may I?\nsay the first'
+  const { conversationId: conversation } = await call<{ conversationId: string }>('run', { prompt })
+  while ((await call<{ cards: object[] }>('cards', { conversation })).cards.length === 0) await delay(20)
+  await call('run', { conversation, prompt: 'say the second' })
+  t.match(await call('wait', { conversation }), { state: 'ended', end: 'completed', said: /the first[^]*the second/ })
+})
+
+t.test('an assistant that shows only pages of the web is asked no forms', async t => {
+  const { call } = await assistant(t, { shows: { url: {} } })
+  const { conversationId: conversation } = await call<{ conversationId: string }>('run', { prompt: 'ask Why?' })
+  t.match(await call('wait', { conversation }), { state: 'waits', cards: exactly({ kind: 'question' }) })
 })
 
 t.test('a token does what its scope reaches, and everything else is refused in a sentence', async t => {
