@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { createHash } from 'node:crypto'
 import { refuse, Refusal, type Caller, type Context, type Host } from '../../sdk/index.js'
 import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
@@ -83,7 +84,7 @@ export class Inventory {
         refuse('conflict', `${name} is named by ${users.join(', ')}: remove or change them first`, {
           fields: { usedBy: users },
         })
-      return { op: 'removed', entry, edit: text => withoutEntry(text ?? '{}', name) }
+      return { op: 'removed', entry, edit: text => withoutEntry(text ?? '', name) }
     })
   }
 
@@ -100,7 +101,7 @@ export class Inventory {
     const { dirty, operation } = state
     if (operation) refuse('conflict', `${INTENT} is in the middle of a ${operation}: continue or abort it first`)
     if (dirty) refuse('conflict', `${CONFIG_FILE} has uncommitted edits: commit or undo them first`)
-    const change = plan(entriesIn(text ?? '{}'))
+    const change = plan(entriesIn(text ?? ''))
     if (!change) return undefined
     const { op, entry, edit } = change
     const content = edit(text)
@@ -150,11 +151,13 @@ export class Inventory {
     if (found.stats.size > LARGEST)
       refuse('unprocessable', `${CONFIG_FILE}: expected at most ${LARGEST} bytes, found ${found.stats.size}`)
     await using handle = await openFile(found, CONFIG_FILE)
-    return { state, text: (await handle.readFile()).toString() }
+    const bytes = await handle.readFile()
+    if (!isUtf8(bytes)) refuse('unprocessable', `${CONFIG_FILE}: expected a text in UTF-8`)
+    return { state, text: bytes.toString() }
   }
 
   async #listed({ state, text }: ReadFile, caller: Caller): Promise<InventoryList> {
-    const entries = entriesIn(text ?? '{}')
+    const entries = entriesIn(text ?? '')
     const shows = caller.kind !== 'token'
     const names = shows ? await this.#stored() : new Set<string>()
     return {
@@ -163,8 +166,11 @@ export class Inventory {
       ...(state.commit !== undefined && { commit: state.commit }),
       dirty: state.dirty,
       entries: entries.map((entry): InventoryListed => {
-        const secrets = shows ? secretsOf(entry).map(({ option, key }) => ({ option, key, set: names.has(key) })) : []
-        return { ...entry, secrets, usedBy: usersOf(entries, entry.name) }
+        const secrets = secretsOf(entry).map(({ option, key }) => ({ option, key, set: names.has(key) }))
+        // A secret that was written into the file by hand is not shown.
+        const values = { ...entry.values }
+        for (const { option } of secrets) delete values[option]
+        return { ...entry, values, secrets: shows ? secrets : [], usedBy: usersOf(entries, entry.name) }
       }),
     }
   }

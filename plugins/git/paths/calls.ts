@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { posix } from 'node:path'
-import { rm } from 'node:fs/promises'
-import { pathOfRepo, refuse, type Caller, type Handlers } from '../../../sdk/index.js'
+import { lstat, rm } from 'node:fs/promises'
+import { ignored, pathOfRepo, refuse, type Caller, type Handlers } from '../../../sdk/index.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import { writeFailure } from '../../../sdk/node/files/disk.js'
 import { flushFolder, writeAtomic } from '../../../sdk/node/files/files.js'
@@ -19,6 +19,8 @@ import { writing, type WriteDeps, type Writing } from '../writes/write.js'
 import type { PathServices, RepoFileState } from './contract.js'
 
 const MOST_KNOWN = 100
+/** A file is read whole. */
+const LARGEST = 4 * 1024 * 1024
 
 /** The last commit of each file that was asked for, by repository, HEAD and path. */
 class LastCommits {
@@ -42,12 +44,23 @@ class LastCommits {
 
 const treeOf = ({ view }: OpenRepo, workspace: string) => ({ root: workspace, reach: view.reach, readsGit: false })
 
-const bytesAt = async (opened: OpenRepo, path: string, workspace: string): Promise<Buffer | undefined> => {
-  await using found = await openPath(treeOf(opened, workspace), posix.join(pathOfRepo(opened.repo), path))
+/** A file as it is on disk. */
+interface FoundFile {
+  readonly bytes: Buffer
+  readonly mode: number
+}
+
+/** Reads a file; undefined: there is none. Refuses a link, which a write would replace by a plain file. */
+const fileAt = async (opened: OpenRepo, path: string, workspace: string): Promise<FoundFile | undefined> => {
+  const { repo, git } = opened
+  const named = await lstat(posix.join(git.place.dir, path)).catch(() => undefined)
+  if (named && !named.isFile()) refuse('unprocessable', `${path} of ${repo} is no plain file`)
+  await using found = await openPath(treeOf(opened, workspace), posix.join(pathOfRepo(repo), path))
   if (!found) return undefined
-  if (!found.stats.isFile()) refuse('conflict', `${path} of ${opened.repo} is no plain file`)
+  const { size, mode } = found.stats
+  if (size > LARGEST) refuse('unprocessable', `${path} of ${repo}: expected at most ${LARGEST} bytes, found ${size}`)
   await using handle = await openFile(found, path)
-  return handle.readFile()
+  return { bytes: await handle.readFile(), mode: mode & 0o7777 }
 }
 
 const blobId = (bytes: Buffer, like: string): string =>
@@ -107,18 +120,24 @@ export const pathCalls = ({ folder, ...deps }: WriteDeps & { readonly folder: st
   const { workspace } = host.place
   const last = new LastCommits()
 
-  const put = async (opened: OpenRepo, path: string, bytes: Buffer | undefined): Promise<void> => {
+  const put = async (opened: OpenRepo, path: string, file: FoundFile | undefined): Promise<void> => {
     await using parent = await openParent(treeOf(opened, workspace), posix.join(pathOfRepo(opened.repo), path), {})
-    if (bytes) await writeAtomic(parent.target, bytes, { mode: 0o666 & ~process.umask() })
+    if (file) await writeAtomic(parent.target, file.bytes, { mode: file.mode })
     else await rm(parent.target, { force: true })
     await flushFolder(parent.at)
+  }
+
+  /** Takes a write back, unless somebody saved another content meanwhile: that stays. */
+  const takeBack = async (opened: OpenRepo, path: string, written: FoundFile, before: FoundFile | undefined) => {
+    const now = await fileAt(opened, path, workspace)
+    if (now?.bytes.equals(written.bytes)) await put(opened, path, before)
   }
 
   return {
     'git.fileState': async ({ repo, path }, { caller }): Promise<RepoFileState> => {
       const opened = await repositories.open(repo, caller)
-      const [head, bytes] = await Promise.all([objects.head(opened.git), bytesAt(opened, path, workspace)])
-      const dirty = await isDirty(objects, opened, { path, bytes, head })
+      const [head, file] = await Promise.all([objects.head(opened.git), fileAt(opened, path, workspace)])
+      const dirty = await isDirty(objects, opened, { path, bytes: file?.bytes, head })
       const operation = operationOf(opened.git.place.gitdir)
       const commit = dirty || head === undefined ? undefined : await last.of(opened, head, path)
       return { dirty, ...(commit !== undefined && { commit }), ...(operation && { operation }) }
@@ -126,18 +145,19 @@ export const pathCalls = ({ folder, ...deps }: WriteDeps & { readonly folder: st
     'git.commitFile': ({ repo, path, content, baseHash, message }, context) =>
       writing(deps, { repo, verb: 'commit', whole: true }, context, async write => {
         const { opened, head } = write
-        const before = await bytesAt(opened, path, workspace)
-        if (await isDirty(objects, opened, { path, bytes: before, head }))
+        const before = await fileAt(opened, path, workspace)
+        if (await isDirty(objects, opened, { path, bytes: before?.bytes, head }))
           refuse('conflict', `${posix.join(pathOfRepo(repo), path)} has uncommitted edits: commit or undo them first`)
-        const hash = before ? createHash('sha256').update(before).digest('hex') : 'absent'
+        const hash = before ? createHash('sha256').update(before.bytes).digest('hex') : 'absent'
         if (hash !== baseHash)
           refuse('conflict', `${path} of ${repo} changed meanwhile: read it again`, { fields: before ? { hash } : {} })
-        await put(opened, path, Buffer.from(content)).catch(error => Promise.reject(writeFailure(error)))
+        const written = { bytes: Buffer.from(content), mode: before?.mode ?? 0o666 & ~process.umask() }
+        await put(opened, path, written).catch(error => Promise.reject(writeFailure(error)))
         failpoint('git.file.written')
         try {
           await commitAlone(write, { path, message, tracked: before !== undefined }, folder)
         } catch (error) {
-          await put(opened, path, before)
+          await takeBack(opened, path, written, before).catch(ignored('the file shows as an uncommitted edit'))
           throw error
         }
         const commit = (await objects.head(opened.git)) ?? refuse('failed', `${repo} has no commit after one was made`)

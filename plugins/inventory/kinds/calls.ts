@@ -1,6 +1,6 @@
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuse, type Context, type Handlers, type Host } from '../../../sdk/index.js'
+import { refuse, Refusal, type Context, type Handlers, type Host } from '../../../sdk/index.js'
 import { kindOfEntry, secretsOf } from '../../../sdk/node/deploy/entries.js'
 import { DEPLOY_KINDS } from '../../../sdk/node/deploy/kinds.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
@@ -73,7 +73,12 @@ export const inventoryKindCalls = (
   }
 
   const hostStatus = async (id: string, context: Context): Promise<CapabilityStatus> => {
-    const { ready, entries } = await inventory.list(context)
+    const list = await inventory.list(context).catch((error: unknown) => {
+      if (error instanceof Refusal) return status('error', error.message)
+      throw error
+    })
+    if ('state' in list) return list
+    const { ready, entries } = list
     const entry = entries.find(({ name }) => name === id)
     if (!ready || entry?.kind !== 'backend') return status('error', `the inventory has no machine ${id}`)
     const required = kindOfEntry(entry) ? secretsOf(entry).filter(each => each.required) : []
@@ -127,7 +132,9 @@ export const inventoryKindCalls = (
     },
     'inventory.integration.status': ({ id }, context) => hostStatus(id, context),
     'inventory.integration.release': async ({ id }, context) => {
-      await inventory.remove(id, context)
+      const { entries } = await inventory.list(context)
+      // Without its repository there is nothing to take out, and an entry of another kind is not its own.
+      if (entries.some(({ name, kind }) => name === id && kind === 'backend')) await inventory.remove(id, context)
       return OK
     },
     'inventory.keep': ({ id }) =>

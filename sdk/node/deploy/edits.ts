@@ -46,7 +46,7 @@ export const withEntry = (before: string | undefined, entry: DeployEntry): strin
     if (value === undefined && now[field] !== undefined) edited = withoutValue(edited, [...path, field])
     else if (field === 'values' && hasMember(edited, index, 'values')) {
       for (const key of Object.keys(old.values))
-        if (!(key in entry.values)) edited = withoutValue(edited, [...path, 'values', key])
+        if (!Object.hasOwn(entry.values, key)) edited = withoutValue(edited, [...path, 'values', key])
       for (const [key, each] of Object.entries(entry.values)) set([...path, 'values', key], each)
     } else if (value !== undefined && !isDeepStrictEqual(value, now[field])) set([...path, field], value)
   }

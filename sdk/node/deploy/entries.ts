@@ -42,6 +42,7 @@ const ENTRY_NAME = /^[a-zA-Z_][a-zA-Z0-9_]{0,59}$/
 const MOST_ENTRIES = 1000
 const MOST_VALUES = 50
 const LONGEST = 4096
+const LONGEST_NAME = 60
 
 /** A list of the configuration file that cannot be used. */
 const unreadable = (problem: string): never => refuse('unprocessable', `${INTENT}/${CONFIG_NAME}: ${problem}`)
@@ -63,6 +64,8 @@ const where = (text: string, { start }: JsonNode, problem: string): string =>
 
 /** The entries of the file, in its order; refuses a list that has something else, with line and column. */
 export const entriesIn = (text: string): DeployEntry[] => {
+  // An empty file is one that somebody is about to write.
+  if (text.trim() === '') return []
   const list = memberOf(readDeployConfig(text), 'inventory')?.value
   if (!list) return []
   if (!list.items) return unreadable(where(text, list, 'expected inventory to be a list of entries'))
@@ -85,6 +88,8 @@ const entryIn = (text: string, node: JsonNode): DeployEntry => {
     if (typeof value?.scalar !== 'string') return wrong(value ?? node, `expected the entry to have ${key}, a text`)
     if (pattern && !pattern.test(value.scalar))
       return wrong(value, `expected ${key} to be a name of letters, digits and _, at most 60`)
+    if (value.scalar.length > LONGEST_NAME)
+      return wrong(value, `expected ${key} to have at most ${LONGEST_NAME} characters`)
     return value.scalar
   }
   const kind = named('kind')
@@ -94,7 +99,7 @@ const entryIn = (text: string, node: JsonNode): DeployEntry => {
   if ((options?.members?.length ?? 0) > MOST_VALUES) wrong(options!, `expected at most ${MOST_VALUES} values`)
   for (const { key, value } of options?.members ?? []) {
     const { scalar } = value
-    const fits = typeof scalar === 'number' || (typeof scalar === 'string' && scalar.length <= LONGEST)
+    const fits = Number.isFinite(scalar) || (typeof scalar === 'string' && scalar.length <= LONGEST)
     if (!fits || key.length === 0 || key.length > 60)
       wrong(value, `expected a text of at most ${LONGEST} characters or a number`)
   }

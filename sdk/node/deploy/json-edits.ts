@@ -31,6 +31,12 @@ const formOf = (text: string): Form => ({
 
 const lineStart = (text: string, at: number): number => text.lastIndexOf('\n', at - 1) + 1
 const indentAt = (text: string, at: number): string => BLANKS.exec(text.slice(lineStart(text, at), at))![0]
+/** Where the blanks in front of a position begin; a pattern that ends there would read long blanks again and again. */
+const blanksBefore = (text: string, at: number): number => {
+  let begin = at
+  while (text[begin - 1] === ' ' || text[begin - 1] === '\t') begin--
+  return begin
+}
 const startsLine = (text: string, at: number): boolean => /^[ \t]*$/.test(text.slice(lineStart(text, at), at))
 const isSpread = (text: string, { start, end }: { start: number; end: number }): boolean =>
   text.slice(start, end).includes('\n')
@@ -95,10 +101,9 @@ const withoutChild = (text: string, container: JsonNode, index: number): string 
   const ownLines = startsLine(text, child.start) && line && !between.includes('\n')
   if (ownLines)
     return spliced(text, [{ at: lineStart(text, child.start), end: end + line[0].length, text: '' }, ...comma])
-  const gap = /[ \t]*$/.exec(text.slice(0, child.start))![0].length
   const blanks = /^[ \t]*/.exec(text.slice(end))![0].length
   const isFirst = index === 0
-  const own = { at: isFirst ? child.start : child.start - gap, end: child.end, text: '' }
+  const own = { at: isFirst ? child.start : blanksBefore(text, child.start), end: child.end, text: '' }
   const ownComma = child.comma === undefined ? [] : [{ at: child.comma, end: end + (isFirst ? blanks : 0), text: '' }]
   return spliced(text, [own, ...ownComma, ...comma])
 }

@@ -1,4 +1,14 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import type { InventoryEntry } from '../../../plugins/inventory/contract.js'
@@ -18,7 +28,7 @@ const COMMENTED = `// Machines of the house.
 }
 `
 const world = await inventoryWorld(t)
-const { client, daemon, as, text, head, commits, byHand, intent } = world
+const { client, daemon, as, text, head, commits, byHand, intent, file } = world
 const fresh = (): void => byHand(COMMENTED.replace('3,', `${Date.now()}${commits()},`))
 const names = async () => (await client.call('GET /inventory')).entries.map(({ name }) => name)
 const add = (entry: InventoryEntry) => client.call('POST /inventory', entry)
@@ -168,6 +178,63 @@ t.test('an edit by hand shows at once, and holds up additions until it is commit
   inGit(intent, 'checkout', '-q', 'deploy.config.json')
   await add(host('attic'))
   t.same(await names(), ['cellar', 'attic'])
+})
+
+t.test('a secret that somebody wrote into the file is not shown', async t => {
+  const entry = { kind: 'service', service: 'postgres', name: 'db', values: { password: 'hunter2', database: 'd' } }
+  byHand(JSON.stringify({ inventory: [host('cellar'), { ...entry, on: 'cellar' }] }))
+  const list = await client.call('GET /inventory')
+  t.same(list.entries[1]?.values, { database: 'd' })
+  t.notMatch(JSON.stringify(list), 'hunter2')
+  await t.rejects(add(host('attic')), { message: /values.password: .*store it as SERVICE_PASSWORD_DB/ })
+})
+
+t.test('a link, a file that is too large and one that is not UTF-8 are refused, and stay', async t => {
+  const refused = async (message: RegExp) => {
+    await t.rejects(client.call('GET /inventory'), { reason: 'unprocessable', message })
+    await t.rejects(add(host('attic')), { reason: 'unprocessable', message })
+  }
+  fresh()
+  renameSync(file, join(intent, 'real.json'))
+  symlinkSync('real.json', file)
+  byHand(COMMENTED)
+  await refused(/is no plain file/)
+  t.ok(lstatSync(file).isSymbolicLink())
+  rmSync(file)
+  writeFileSync(file, '{}')
+  truncateSync(file, 5 * 1024 * 1024)
+  await refused(/of intent: expected at most 4194304 bytes/)
+  writeFileSync(file, Buffer.from('{ "a": "\xff" }', 'latin1'))
+  inGit(intent, 'add', '-A')
+  inGit(intent, 'commit', '-q', '-m', 'By hand')
+  await refused(/expected a text in UTF-8/)
+})
+
+t.test('an empty file has no entries, and a file keeps its permissions', async t => {
+  byHand('')
+  t.same(await names(), [])
+  chmodSync(file, 0o600)
+  await add(host('attic'))
+  t.same(await names(), ['attic'])
+  t.equal(statSync(file).mode & 0o777, 0o600)
+})
+
+t.test('what a person saves while a commit fails stays', async t => {
+  fresh()
+  writeFileSync(join(intent, '.gitattributes'), 'deploy.config.json filter=mine\n')
+  inGit(intent, 'add', '-A')
+  inGit(intent, 'commit', '-q', '-m', 'By hand')
+  const before = text()
+  const filter = (clean: string) => inGit(intent, 'config', 'filter.mine.clean', clean)
+  inGit(intent, 'config', 'filter.mine.required', 'true')
+  filter('cat > /dev/null; exit 1')
+  await t.rejects(add(host('attic')), { reason: 'conflict', message: /git commits deploy.config.json not/ })
+  t.equal(text(), before, 'without that the old one is back')
+  filter(`cat > /dev/null; printf mine > ${file}; exit 1`)
+  await t.rejects(add(host('attic')), { reason: 'conflict', message: /git commits deploy.config.json not/ })
+  t.equal(text(), 'mine')
+  inGit(intent, 'config', '--remove-section', 'filter.mine')
+  rmSync(join(intent, '.gitattributes'))
 })
 
 t.test('other staged files stay staged, and a hook of the repository does not run', async t => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { add } from '../capabilities/support.js'
@@ -58,6 +58,34 @@ t.test('a machine is an entry, waits for its key, and goes with its entry', asyn
   await client.call('DELETE /inventory/{name}', { name: 'shop' })
   await client.call('DELETE /capabilities/{id}', { id: 'attic' })
   t.match(await client.call('GET /inventory'), { entries: exactly() })
+})
+
+t.test('a machine says where its file is unreadable, and leaves an entry that is no machine', async t => {
+  const intent = join(workspace, 'intent')
+  const file = join(intent, 'deploy.config.json')
+  await add(daemon, { id: 'attic', kind: 'integration', config: MACHINE })
+  const whole = readFileSync(file, 'utf8')
+  writeFileSync(file, '{')
+  t.match(await status('attic'), { state: 'error', detail: /deploy.config.json: line 1, column 2/ })
+  writeFileSync(file, whole)
+  const { provider: _, port: __, ...values } = MACHINE
+  await client.call('POST /inventory', { kind: 'backend', provider: 'host', name: 'cellar', values })
+  const app = { kind: 'app', name: 'attic', values: { source: 'shop' }, on: 'cellar', expose: '' } as const
+  await client.call('POST /inventory', app)
+  await client.call('DELETE /capabilities/{id}', { id: 'attic' })
+  t.match((await client.call('GET /inventory')).entries, exactly({ name: 'attic', kind: 'app' }, { name: 'cellar' }))
+  await client.call('DELETE /inventory/{name}', { name: 'attic' })
+  await client.call('DELETE /inventory/{name}', { name: 'cellar' })
+})
+
+t.test('a machine can be disconnected when the repository is gone', async t => {
+  const intent = join(workspace, 'intent')
+  await add(daemon, { id: 'attic', kind: 'integration', config: MACHINE })
+  renameSync(intent, join(workspace, 'away'))
+  t.match(await status('attic'), { state: 'error', detail: /no machine attic/ })
+  await client.call('DELETE /capabilities/{id}', { id: 'attic' })
+  renameSync(join(workspace, 'away'), intent)
+  await client.call('DELETE /inventory/{name}', { name: 'attic' })
 })
 
 t.test('what cannot be an entry is refused, and nothing is written', async t => {

@@ -71,6 +71,21 @@ t.test('an entry goes with its line, and the comments around it stay', async t =
   t.equal(withoutEntry(COMMENTED, 'nobody'), COMMENTED)
 })
 
+t.test('an option with the name of something that every object has goes like any other', async t => {
+  const entry: DeployEntry = { ...CELLAR, values: { toString: 1, address: '10.0.0.2' } as DeployEntry['values'] }
+  const text = JSON.stringify({ inventory: [entry] })
+  t.same(entriesIn(withEntry(text, ATTIC)), [entry, ATTIC])
+  t.same(entriesIn(withEntry(text, CELLAR)), [CELLAR])
+})
+
+t.test('a very long line of blanks holds nothing up', async t => {
+  const [first, second] = [CELLAR, ATTIC].map(entry => JSON.stringify(entry))
+  const text = `{ "inventory": [${' '.repeat(400_000)}${first}, ${second}] }`
+  const began = performance.now()
+  t.equal(withoutEntry(text, 'attic'), text.replace(`, ${second}`, ''))
+  t.ok(performance.now() - began < 5000)
+})
+
 t.test('an entry becomes one of another kind in place', async t => {
   const service: DeployEntry = { kind: 'service', service: 'redis', name: 'shop', values: {}, on: 'cellar', expose: '' }
   t.same(entriesIn(withEntry(COMMENTED, service)), [CELLAR, service])
@@ -89,7 +104,7 @@ for (const [name, text] of Object.entries({
   'a mark at the beginning': '\ufeff{"inventory": [ ]}',
 }))
   t.test(`an entry is added to ${name} and taken out again`, async t => {
-    const before = entriesIn(text?.trim() ? text : '{}')
+    const before = entriesIn(text ?? '')
     const added = withEntry(text, ATTIC)
     t.same(entriesIn(added), [...before, ATTIC])
     t.same(entriesIn(withEntry(added, CELLAR)), [...before, ATTIC, CELLAR])
@@ -110,6 +125,10 @@ t.test('what is not JSON with comments is refused with its line and column', asy
     '{ "inventory": {} }': 'line 1, column 16: expected inventory to be a list of entries',
     '{ "inventory": [{ "kind": "moon", "name": "a" }] }': 'line 1, column 27: expected kind to be one of',
     '[]': 'line 1, column 1: expected an object',
+    '{ "inventory": [{ "kind": "backend", "provider": "host", "name": "a", "values": { "b": 1e999 } }] }':
+      'line 1, column 88: expected a text of at most 4096 characters or a number',
+    [`{ "inventory": [{ "kind": "backend", "provider": "${'h'.repeat(61)}", "name": "a" }] }`]:
+      'line 1, column 50: expected provider to have at most 60 characters',
     [`{ "a": ${'['.repeat(200)}`]: 'expected at most 64 levels',
     [`{ "a": [${'1,'.repeat(50_000)}] }`]: 'expected at most 50000 values',
   }))
