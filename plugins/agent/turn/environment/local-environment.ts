@@ -185,7 +185,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       reach: network.reach,
       expose: network.serve,
       variables: added.variables,
-      ofCommands: turnCredential(this.#deps, turn, network),
+      ofCommands: turnCredential(this.#deps, turn, network, allowedTools),
       agentFolders: added.agentFolders,
       ...(persona && { persona }),
       ...(instructions !== undefined && { instructions }),
