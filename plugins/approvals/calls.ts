@@ -1,24 +1,34 @@
 import { randomUUID } from 'node:crypto'
 import { refuse, Refusal, type Caller, type Context, type Handlers, type Host } from '../../sdk/index.js'
+import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { reachFor, accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { accessToConversation, ofCaller } from '../../sdk/node/access/conversation-reach.js'
 import { limitsOf, refuseReading } from '../../sdk/node/access/access-view.js'
 import type { PathTree } from '../../sdk/node/files/open-path.js'
 import type { Access } from '../../sdk/reach.js'
-import { valueMasker } from '../../sdk/node/access/value-masker.js'
+import { assertNoValues, valueMasker } from '../../sdk/node/access/value-masker.js'
 import type { Approval, ApprovalInput, ApprovalsCalls, ApprovalStatus } from './contract.js'
 import { draftCalls } from './drafts.js'
 import { executorsNow } from './executors/executors.js'
 import { publishedPath } from './executors/outbox.js'
 import type { MediaCopies } from './media.js'
 import type { ApprovalQueue } from './queue.js'
-import { assertWhole, digestOfItem, exposedIn, movesMoney, type StoredApproval } from './stored-approval.js'
+import { assertWhole, digestOfItem, movesMoney, type StoredApproval } from './stored-approval.js'
 
 const STATUSES = new Set<string>([
   ...(['proposed', 'approved', 'sending', 'done', 'failed', 'declined'] satisfies ApprovalStatus[]),
 ])
 const LISTED = 100
+/** Copies of their files stay until each is decided, and a script proposes many in a minute. */
+const MOST_OF_CONVERSATION = 50
 const MOST_LISTED = 200
+
+/** Who files an item. */
+interface Proposer {
+  readonly actor: string
+  readonly owner: string
+  readonly replacesAll: boolean
+}
 
 /** What the calls stand on. */
 export interface ApprovalCallDeps {
@@ -74,26 +84,41 @@ export const approvalsCalls = ({ host, queue, copies }: ApprovalCallDeps): Handl
     }
   }
 
-  /** Refuses values of stored secrets: they go out by their references alone. */
-  const assertNoValues = async ({ post, action, why }: ApprovalInput): Promise<void> => {
-    const given = { post, action, why }
-    const [name] = exposedIn(JSON.stringify(given), JSON.stringify((await valueMasker(host)).maskJson(given)))
-    if (name !== undefined)
-      refuse('unprocessable', `it contains the value of the secret ${name}: write {{secret:${name}}} in its place`)
+  /** One at a time of each owner: two at once would both be the last that fits. */
+  const filing = new KeyedMutex()
+
+  /** Refuses a conversation whose agents and commands have proposed too much that nobody decided yet. */
+  const assertRoom = (owner: string): void => {
+    if (!owner.startsWith('conversation:')) return
+    const open = queue.all.filter(item => item.owner === owner && item.status === 'proposed').length
+    if (open >= MOST_OF_CONVERSATION)
+      refuse(
+        'too-many',
+        `${open} proposals of this conversation wait for a decision: wait until some are decided, or replace one by `
+          + 'its id',
+      )
   }
 
-  const file = async (
+  const file = (
+    input: ApprovalInput,
+    by: Proposer,
+    tree: Omit<PathTree, 'readsGit'>,
+    context?: Context,
+  ): Promise<StoredApproval> => filing.with(by.owner, () => filed(input, by, tree, context), context?.signal)
+
+  const filed = async (
     { id = `a-${randomUUID().replaceAll('-', '').slice(0, 20)}`, ...input }: ApprovalInput,
-    by: { readonly actor: string; readonly owner: string; readonly replacesAll: boolean },
+    by: Proposer,
     tree: Omit<PathTree, 'readsGit'>,
     context?: Context,
   ): Promise<StoredApproval> => {
     assertWhole(input)
-    await assertNoValues(input)
+    await assertNoValues(host, { post: input.post, action: input.action, why: input.why })
     const assertOwn = ({ owner }: StoredApproval) =>
       by.replacesAll || owner === by.owner || refuse('forbidden', `${id} is somebody else's: propose your own`)
     const before = queue.find(id)
     if (before) assertOwn(before)
+    else assertRoom(by.owner)
     const paths = input.post?.media ?? []
     const publishes = input.action && publishedPath(input.action)
     const copy =

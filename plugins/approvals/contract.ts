@@ -188,6 +188,7 @@ export interface ApprovalsCalls {
    * - 409: it is being sent, or done
    * - 413: the files have more than 100 MiB together
    * - 422: a path names no file, the value of a stored secret is in it, or there is no such conversation
+   * - 429: of a turn, and 50 proposals of its conversation wait for a decision
    */
   'POST /approvals'(input: ApprovalInput): Approval
 

@@ -77,15 +77,3 @@ export const assertWhole = ({ kind, post, action }: ApprovalInput): void => {
   const bytes = action ? Buffer.byteLength(JSON.stringify(action.args)) : 0
   if (bytes > MOST_ARGS) wrong('action.args', `at most ${MOST_ARGS} bytes as JSON`, `${bytes} bytes`)
 }
-
-/** The names of stored secrets whose values are in a text, given what masking makes of it. */
-export const exposedIn = (text: string, masked: string): string[] => {
-  const counted = (all: string) => {
-    const counts = new Map<string, number>()
-    for (const [, name] of all.matchAll(/\{\{secret:([^{}]{1,200})\}\}/g))
-      counts.set(name!, (counts.get(name!) ?? 0) + 1)
-    return counts
-  }
-  const before = counted(text)
-  return [...counted(masked)].filter(([name, count]) => count > (before.get(name) ?? 0)).map(([name]) => name)
-}

@@ -4,6 +4,7 @@ import { refuse, Refusal, type Caller, type Context, type Handlers, type Host } 
 import { accessViewFor } from '../../sdk/node/access/asked-reach.js'
 import { accessToConversation, ofCaller, refuseUnknown } from '../../sdk/node/access/conversation-reach.js'
 import { limitsOf, refuseReading } from '../../sdk/node/access/access-view.js'
+import { assertNoValues } from '../../sdk/node/access/value-masker.js'
 import { sendPush } from '../../sdk/node/push/send-push.js'
 import { promptWords } from '../../sdk/node/push/words.js'
 import type { Access } from '../../sdk/reach.js'
@@ -15,6 +16,7 @@ import { isOpen, takesSecret, type StoredNeed } from './stored-need.js'
 
 const STATUSES = new Set<string>(['open', 'given', 'declined', 'withdrawn', 'expired'] satisfies NeedStatus[])
 const LISTED = 100
+const LAND = 'POST /agents/{id}/land'
 
 const unknown = (id: string): never => refuse('not-found', `there is no need ${JSON.stringify(id.slice(0, 64))}`)
 
@@ -50,6 +52,7 @@ const isMaintainer = ({ kind, role }: Caller): boolean =>
 /** Why a caller may not give what is needed; undefined: it may. */
 const withheld = (caller: Caller, need: StoredNeed, access: Access): string | undefined => {
   if (!isOpen(need)) return `it is ${need.status} already`
+  if (caller.kind === 'turn') return 'a person gives it'
   if (caller.kind === 'token' ? caller.scope === 'read' : caller.role === 'viewer') return 'it takes a collaborator'
   if (access === 'read') return 'it lies in an area that you may only read'
   return takesSecret(need) && !isMaintainer(caller) ? 'only a maintainer may store secrets' : undefined
@@ -57,7 +60,7 @@ const withheld = (caller: Caller, need: StoredNeed, access: Access): string | un
 
 /** A need as a caller sees it. */
 const shownTo = (caller: Caller, need: StoredNeed, access: Access): Need => {
-  const { marks: _marks, quiet: _quiet, message: _message, toldIn: _toldIn, ...rest } = need
+  const { marks: _marks, quiet: _quiet, byOthers: _byOthers, message: _message, toldIn: _toldIn, ...rest } = need
   const reason = withheld(caller, need, access)
   return { ...rest, allowed: { give: reason === undefined, ...(reason !== undefined && { reason }) } }
 }
@@ -101,8 +104,19 @@ export const needsCalls = (host: Host, needs: Needs, markKey: string): Handlers<
       refuse('unprocessable', `card: expected a card of the catalogue, found ${JSON.stringify(card)}`)
   }
 
+  /** Marks words that are not those of a person who may land; those of a turn are the conversation's own. */
+  const byOthers = async (context: Context): Promise<Pick<StoredNeed, 'byOthers'>> => {
+    const { kind } = context.caller
+    if (kind === 'turn') return {}
+    if (kind !== 'session' && kind !== 'token') return { byOthers: true }
+    const { admits } = await host.call('kernel.access.admits', { call: LAND }, { as: context })
+    return admits ? {} : { byOthers: true }
+  }
+
   const raise = async (input: NeedInput, by: string, run?: string, context?: Context) => {
     assertFits(input)
+    const { conversationId: _id, ...words } = input
+    await assertNoValues(host, words)
     await assertKnown(input)
     const state = await stateOf(host, input.conversationId)
     const { title = undefined } = state?.conversation ?? refuseUnknown(input.conversationId)
@@ -114,6 +128,7 @@ export const needsCalls = (host: Host, needs: Needs, markKey: string): Handlers<
         ...{ id, raisedBy: by },
         ...(from !== undefined && { run: from }),
         ...(title !== undefined && { conversationTitle: title }),
+        ...(context && (await byOthers(context))),
       },
       context,
     )
@@ -207,6 +222,7 @@ export const needsCalls = (host: Host, needs: Needs, markKey: string): Handlers<
             ...{ status: 'given', by: caller.actor, answers: stored, quiet: !goesOn },
             ...(note !== undefined && { note }),
             ...(marks.length > 0 && { marks: Object.fromEntries(marks) as { [key: string]: string } }),
+            ...(await byOthers(context)),
           },
           context,
         )
@@ -221,7 +237,10 @@ export const needsCalls = (host: Host, needs: Needs, markKey: string): Handlers<
         const how = { status: 'declined', by: caller.actor, quiet: !goesOn } as const
         return answered(
           caller,
-          await settle({ ...how, ...(reason !== undefined && { note: reason }) }, context),
+          await settle(
+            { ...how, ...(reason !== undefined && { note: reason }), ...(await byOthers(context)) },
+            context,
+          ),
           access,
         )
       })
@@ -235,7 +254,7 @@ export const needsCalls = (host: Host, needs: Needs, markKey: string): Handlers<
       await needs.settle(id, { status: 'withdrawn', by: `conversation:${conversationId}` })
       return { ok: true }
     },
-    'needs.forTurn': async ({ conversationId, run }) => ({ notes: await needs.forTurn(conversationId, run) }),
+    'needs.forTurn': async ({ conversationId, run }) => needs.forTurn(conversationId, run),
     'needs.open': ({ conversationId }) => ({ ids: needs.blocking(conversationId) }),
     'needs.counts': () => ({ open: needs.counts }),
   }

@@ -128,7 +128,7 @@ export interface NeedsCalls {
    *
    * - 400: a choice without options, a secret without `secretKey`, or two fields with one key
    * - 404: no such conversation
-   * - 422: unknown card, or `expiresAt` has passed
+   * - 422: unknown card, `expiresAt` has passed, or the value of a stored secret is in it
    * - 429: 20 needs are open in this conversation
    * - 503: of an account, which this sandbox does not keep yet
    */
@@ -172,8 +172,14 @@ export interface NeedsCalls {
   'needs.ask'(input: NeedInput & { run: RunId }): { id: string }
   /** An agent says that it needs it no longer. 404: it is not an open need of this conversation. */
   'needs.withdraw'(input: { id: string; conversationId: ConversationId }): Ok
-  /** Answers that the conversation did not wait for, as notes for a run. A run that asks again gets the same. */
-  'needs.forTurn'(input: { conversationId: ConversationId; run: RunId }): { notes: { title: string; text: string }[] }
+  /**
+   * Answers that the conversation did not wait for, as notes for a run. A run that asks again gets the same. With
+   * `byOthers` somebody who may not land has a say in them.
+   */
+  'needs.forTurn'(input: { conversationId: ConversationId; run: RunId }): {
+    notes: { title: string; text: string }[]
+    byOthers: boolean
+  }
   /** The open needs that a conversation waits for, oldest first. */
   'needs.open'(input: { conversationId: ConversationId }): { ids: string[] }
   /** How many needs are open, by conversation. */

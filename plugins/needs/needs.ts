@@ -12,7 +12,7 @@ const LONGEST_TIMER = 2 ** 31 - 1
 const AGAIN_MS = 30_000
 
 /** How a need is settled. */
-export interface Settling extends Pick<StoredNeed, 'answers' | 'note' | 'marks'> {
+export interface Settling extends Pick<StoredNeed, 'answers' | 'note' | 'marks' | 'byOthers'> {
   readonly status: Exclude<NeedStatus, 'open'>
   readonly by: string
   /** The agent is told in its next turn only. */
@@ -26,6 +26,8 @@ export type Say = (
     readonly messageId: string
     readonly run: string
     readonly prompt: string
+    /** Somebody who may not land has a say in the prompt. */
+    readonly byOthers: boolean
   },
   context?: Context,
 ) => Promise<{ run: string }>
@@ -94,7 +96,7 @@ export class Needs {
   /** Raises a need, or returns the open one with the same `dedupe`. */
   async raise(
     input: NeedInput,
-    more: Pick<StoredNeed, 'id' | 'raisedBy'> & Partial<Pick<StoredNeed, 'run' | 'conversationTitle'>>,
+    more: Pick<StoredNeed, 'id' | 'raisedBy'> & Partial<Pick<StoredNeed, 'run' | 'conversationTitle' | 'byOthers'>>,
     context?: Context,
   ): Promise<StoredNeed> {
     const { conversationId, dedupe } = input
@@ -143,7 +145,7 @@ export class Needs {
 
   async #settle(
     id: string,
-    { status, by, answers, note, marks, quiet }: Settling,
+    { status, by, answers, note, marks, quiet, byOthers }: Settling,
     context?: Context,
   ): Promise<StoredNeed> {
     // The next round of a loop begins by itself, and gets the answer with its notes.
@@ -154,6 +156,7 @@ export class Needs {
       ...(answers && { answers }),
       ...(note && { note }),
       ...(marks && { marks }),
+      ...(byOthers && { byOthers }),
       ...(waits && { quiet: true as const }),
     }
     await this.#put(settled)
@@ -186,7 +189,7 @@ export class Needs {
     const needs = this.#of(conversationId).filter(({ message }) => message === messageId)
     try {
       const { run } = await this.#say(
-        { conversationId, messageId, run: runOf(messageId), prompt: messageOf(needs) },
+        { conversationId, messageId, run: runOf(messageId), prompt: messageOf(needs), byOthers: hasOthers(needs) },
         context,
       )
       failpoint('needs.message.accepted')
@@ -217,13 +220,17 @@ export class Needs {
   }
 
   /** Answers that the conversation did not wait for, as notes for a run. */
-  async forTurn(conversationId: string, run: string): Promise<{ title: string; text: string }[]> {
+  async forTurn(
+    conversationId: string,
+    run: string,
+  ): Promise<{ notes: { title: string; text: string }[]; byOthers: boolean }> {
     return this.#turns.with(conversationId, async () => {
       const due = this.#of(conversationId).filter(
         need => !isOpen(need) && (need.quiet === true || !need.blocking) && (need.toldIn === run || !isTold(need)),
       )
       for (const need of due) if (need.toldIn !== run) await this.#put({ ...need, toldIn: run })
-      return due.map(need => ({ title: 'Answer to a need', text: outcomeOf(need) }))
+      const notes = due.map(need => ({ title: 'Answer to a need', text: outcomeOf(need) }))
+      return { notes, byOthers: hasOthers(due) }
     })
   }
 
@@ -279,3 +286,6 @@ export class Needs {
     this.#all.set(need.id, need)
   }
 }
+
+/** Whether somebody who may not land has a say in what an agent reads of these needs. */
+const hasOthers = (needs: readonly StoredNeed[]): boolean => needs.some(({ byOthers }) => byOthers === true)

@@ -6,6 +6,8 @@ export interface StoredNeed extends Omit<Need, 'allowed'> {
   blocking: boolean
   /** The agent gets the answer with its next turn, and none is started: the person who settled it asked for that. */
   quiet?: true
+  /** Somebody who may not land raised or settled it: what the agent reads of it counts as their words. */
+  byOthers?: true
   /** The id of the message that tells the agent; stored before it is sent. */
   message?: string
   /** The run that was told in its notes. */

@@ -5,7 +5,6 @@ import { skillsNote } from '../personas/worn.js'
 import type { ProcessAccess } from '../processes/conversation-processes.js'
 import { processNotes } from '../processes/process-tools.js'
 import type { Around } from '../tools/tree.js'
-import { needNotes } from '../turn/environment/needs.js'
 import type { TurnEnvironmentDeps } from '../turn/environment/environment-deps.js'
 import type { TurnNote } from '../turn/frames/frames.js'
 import { notesOf, type NoteFacts } from '../turn/preamble.js'
@@ -21,6 +20,8 @@ export interface TurnNoteParts {
   readonly facts: NoteFacts
   /** Notes of connections and extensions, and those that the settings ask for. */
   readonly more: { readonly before: readonly TurnNote[]; readonly after: readonly TurnNote[] }
+  /** Answers to its needs. */
+  readonly answers: readonly TurnNote[]
   readonly folders: ToldTurn['folders']
   readonly allowedTools: ToldTurn['allowedTools']
   /** What it reaches. */
@@ -33,7 +34,7 @@ export interface TurnNoteParts {
 export const turnNotes = async (
   { host, limits, kept }: Pick<TurnEnvironmentDeps, 'host' | 'limits' | 'kept'>,
   turn: Turn,
-  { skills, persona, around, facts, more, folders, allowedTools, session, access }: TurnNoteParts,
+  { skills, persona, around, facts, more, answers, folders, allowedTools, session, access }: TurnNoteParts,
 ): Promise<TurnNote[]> => {
   const { attended, input } = turn.message
   const { editorContext } = input
@@ -47,7 +48,7 @@ export const turnNotes = async (
       ...skillsNote(skills, persona),
       ...more.before,
       ...processNotes(kept.processes, turn.conversationId, access),
-      ...(await needNotes(host, turn.conversationId, turn.run)),
+      ...answers,
       ...notesOf({
         ...facts,
         ...(inContext && around && { repositories: around.repos }),

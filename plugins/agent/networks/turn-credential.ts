@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream'
 import { ignored, type Host } from '../../../sdk/index.js'
 import { hashOf, holds } from '../../../sdk/node/access/secret.js'
@@ -19,6 +20,8 @@ export interface TurnCredentialDeps {
   readonly listeners: () => Promise<readonly Listener[]>
 }
 
+/** Tools that make the same calls: a turn that is narrowed to others makes them by no command either. */
+const TOOLS = ['Propose', 'Need']
 /** The variable that holds it. */
 export const TURN_TOKEN = 'SANDBOX_TURN_TOKEN'
 const HEADER = 'x-sandbox-turn'
@@ -44,7 +47,9 @@ export const turnCredential = (
   deps: TurnCredentialDeps,
   turn: Pick<Turn, 'conversationId' | 'run' | 'ended' | 'signal'>,
   network: Pick<TurnNetwork, 'serve'>,
+  allowedTools: readonly string[] = TOOLS,
 ): (() => Promise<Env>) => {
+  if (!TOOLS.every(tool => allowedTools.includes(tool))) return async () => ({})
   let made: Promise<Env> | undefined
   const make = async (): Promise<Env> => {
     const { host, stored } = deps
@@ -55,24 +60,36 @@ export const turnCredential = (
     )
     const { id, token } = await host.call('kernel.turn.mint', { conversationId })
     const shown = stored.hide({ name: TURN_TOKEN, value: token })
+    // A server that is handed its connections keeps no list of them.
+    const sockets = new Set<Socket>()
     let over = false
     const server = createServer((asked, answer) => {
-      if (over) return void answer.destroy()
       passOn(deps, { token, patterns }, asked, answer).catch((error: unknown) => {
         host.log.error('passing on a call of a turn failed', { run: turn.run, error: String(error) })
         answer.destroy()
       })
     })
+    server.on('connection', (socket: Socket) => {
+      if (over) return void socket.destroy()
+      sockets.add(socket)
+      socket.once('close', () => sockets.delete(socket))
+    })
+    const closeAll = () => {
+      for (const socket of sockets) socket.destroy()
+    }
     const end = () => {
       over = true
       server.close()
-      server.closeAllConnections()
+      closeAll()
       shown()
       void host.call('kernel.turn.end', { id }).catch(ignored('a daemon that stops has no credentials any more'))
     }
     void turn.ended.then(end)
-    turn.signal.addEventListener('abort', () => server.closeAllConnections(), { once: true })
-    return { SANDBOX_DAEMON: await network.serve(server, DAEMON_PORT), [TURN_TOKEN]: token }
+    turn.signal.addEventListener('abort', closeAll, { once: true })
+    const address = await network.serve(server, DAEMON_PORT)
+    // The turn ended meanwhile.
+    if (over) server.close()
+    return { SANDBOX_DAEMON: address, [TURN_TOKEN]: token }
   }
   // A command of a turn that has none runs all the same.
   return () =>
@@ -134,6 +151,8 @@ const passOn = async (
     )
   }
   const [listener] = await listeners().catch(() => [])
+  // The turn ended, or its client left: a credential that has ended counts as a failed one.
+  if (asked.socket.destroyed) return
   if (!listener) return refused(answer, 503, 'unavailable', 'the daemon listens nowhere: it is stopping')
   const sent = request({
     ...near(listener),
@@ -146,6 +165,8 @@ const passOn = async (
     },
   })
   sent.on('error', error => {
+    // A client that leaves, or leaves again and again, is no news.
+    if (asked.socket.destroyed) return
     host.log.warn('a call of a turn did not reach the daemon', { error: String(error) })
     if (answer.headersSent) answer.destroy()
     else refused(answer, 503, 'unavailable', 'the daemon did not answer: try again')

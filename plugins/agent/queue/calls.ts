@@ -10,6 +10,8 @@ import type { Engine } from '../turn/engine.js'
 import type { MessageFate } from './contract.js'
 import { answerOf } from './queue.js'
 
+const BY_OTHERS = 'somebody who may not land has a say in this message'
+
 /** The dependencies of the calls of the queue. */
 export interface QueueCallsDeps {
   readonly host: Pick<Host, 'call'>
@@ -39,9 +41,10 @@ export const queueCalls = (deps: QueueCallsDeps): Handlers<QueueCalls> => {
       await see(id, caller)
       return board.order(id, messageIds, start)
     },
-    'agent.start': async ({ run, approved = false, lands = false, fresh = false, document, ...input }, context) => {
+    'agent.start': async (asked, context) => {
+      const { run, approved = false, lands = false, byOthers = false, fresh = false, document, ...input } = asked
       const own = { run, approved, fresh, ...(document !== undefined && { document }) }
-      const { caller, held } = await senderOf(host, context)
+      const { caller, held = byOthers ? BY_OTHERS : undefined } = await senderOf(host, context)
       return delivery.deliver(input, { caller, ...(held !== undefined && !lands && { held }), own })
     },
     'agent.fate': ({ messageId }) => fateOf(deps, messageId),

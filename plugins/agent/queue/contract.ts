@@ -30,6 +30,8 @@ export interface OwnTurnInput extends TurnInput {
   approved?: boolean
   /** The person it is for may land, so its work may land by itself. */
   lands?: boolean
+  /** Somebody who may not land has a say in its words, whoever it is sent for. */
+  byOthers?: boolean
   /** Its model gets neither the session nor the record of earlier turns. */
   fresh?: boolean
   /** The file below the sandbox's records that it is asked to write, by its path; the turn may write in its folder. */

@@ -14,6 +14,7 @@ import {
   type ConnectingDeps,
   type ConnectWatch,
   assertPossible,
+  begunBefore,
 } from './connecting.js'
 import type { ApplyFrame, Capability, CapabilityStatus, CapabilitySummary, ShownConfig } from './contract.js'
 import { Entries, type RecordedEntry } from './entries.js'
@@ -42,6 +43,8 @@ const personasNaming = async (
 interface Change {
   readonly over: Promise<void>
   readonly stop?: AbortController
+  /** The kind that is being connected. */
+  readonly kind?: string
 }
 
 /** Everything that is connected, and what may be done with it. */
@@ -133,13 +136,14 @@ export class Capabilities {
     const handler = kinds.handlers.get(kind)
     if (!handler && !forward) refuse('unprocessable', unserved(kind, kinds))
     const stop = new AbortController()
-    const release = this.#take(id, stop)
+    const release = this.#take(id, { stop, kind })
     try {
       await this.#kinds.assertUnclaimed(id, kind)
       await this.entries.takeIn(id)
       const before = await this.entries.find(id)
       if (before && before.kind !== kind) refuse('conflict', `${id} is a connection of kind ${before.kind} already`)
-      if (!before && handler) assertPossible(await this.entries.all(), handler)
+      const begun = begunBefore(this.#busy, id)
+      if (!before && handler) assertPossible(await this.entries.all(), handler, begun)
       const steps = new ApplySteps()
       const config = given.config as ShownConfig
       const work = forward
@@ -274,7 +278,7 @@ export class Capabilities {
     { caller }: Pick<Context, 'caller'>,
   ): Promise<Ok> {
     const stop = new AbortController()
-    const release = this.#take(id, stop)
+    const release = this.#take(id, { stop })
     try {
       const { kind } = await this.entries.get(id)
       assertMayChange(kind, caller)
@@ -395,10 +399,10 @@ export class Capabilities {
   }
 
   /** One change of a connection at a time: a second one is refused. */
-  #take(id: string, stop?: AbortController): () => void {
+  #take(id: string, change: Omit<Change, 'over'> = {}): () => void {
     if (this.#busy.has(id)) refuse('conflict', `${id} is being connected or changed: wait until that is done`)
     const { promise: over, resolve } = Promise.withResolvers<void>()
-    this.#busy.set(id, { over, ...(stop && { stop }) })
+    this.#busy.set(id, { over, ...change })
     return () => {
       this.#busy.delete(id)
       resolve()

@@ -105,16 +105,32 @@ const kept = async (vault: Vault, id: string, field: string, before: RecordedEnt
   )
 }
 
-/** Refuses a second connection of a single kind, and one whose required kinds are not connected. */
+/**
+ * Refuses a second connection of a single kind, also while the first is being connected, and one whose required kinds
+ * are not connected.
+ */
 export const assertPossible = (
   known: readonly Pick<RecordedEntry, 'id' | 'kind'>[],
   { kind, singleton, requires = [] }: Pick<KindHandler, 'kind' | 'singleton' | 'requires'>,
+  begun: readonly Pick<RecordedEntry, 'id' | 'kind'>[],
 ): void => {
-  const other = singleton && known.find(each => each.kind === kind)
+  const other = singleton && [...known, ...begun].find(each => each.kind === kind)
   if (other) refuse('conflict', `${other.id} is the connection of kind ${kind} already: there can be one only`)
   for (const needed of requires)
     if (!known.some(each => each.kind === needed))
       refuse('conflict', `a connection of kind ${kind} needs one of kind ${needed}: connect that first`)
+}
+
+/** What is being connected since before a connection began. */
+export const begunBefore = (
+  busy: ReadonlyMap<string, { readonly kind?: string }>,
+  id: string,
+): Pick<RecordedEntry, 'id' | 'kind'>[] => {
+  const all = [...busy].map(([other, { kind = '' }]) => ({ id: other, kind }))
+  return all.slice(
+    0,
+    all.findIndex(each => each.id === id),
+  )
 }
 
 /** Connects for real, then stores what is secret, then records it; until that, everything is as it was. */

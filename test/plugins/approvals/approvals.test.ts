@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import type { ApprovalInput } from '../../../plugins/approvals/contract.js'
+import type { Approval, ApprovalInput } from '../../../plugins/approvals/contract.js'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { daemonWith, type Support } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
@@ -308,6 +308,27 @@ t.test('approvals', async t => {
     await itemIn(client, item!.id, 'done')
     t.equal(hook.received.splice(0)[0]?.body, 'News\nof today')
     t.notOk('proposes' in (await counted()).proposed)
+  })
+
+  await t.test('a conversation proposes until 50 wait for a decision', async t => {
+    const file = (more: object = {}) =>
+      daemon.kernel.calls.answer(
+        'approvals.file',
+        { ...post(), conversationId: 'first', run: 'r-many', ...more },
+        AS,
+      ) as Promise<Approval>
+    const tried = await Promise.allSettled(Array.from({ length: 52 }, () => file()))
+    const filed = tried.flatMap(each => (each.status === 'fulfilled' ? [each.value.id] : []))
+    t.equal(filed.length, 50, 'also of those that come at once')
+    t.match(
+      tried.filter(({ status }) => status === 'rejected'),
+      exactly({}, { reason: { reason: 'too-many', message: /^50 proposals of this conversation wait/ } }),
+    )
+    const [id = ''] = filed
+    t.match(await file({ id }), { id }, 'one of them is replaced')
+    await mai.call('POST /approvals/{id}/decline', { id })
+    filed.push((await file()).id)
+    for (const each of filed) await mai.call('DELETE /approvals/{id}', { id: each })
   })
 
   await t.test('no command of a turn reaches the queue', async t => {

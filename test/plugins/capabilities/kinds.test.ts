@@ -168,3 +168,32 @@ t.test('a contribution reaches no call of a group that does not add to the point
     )
   t.match(await calls.through(principal, 'disk.status', {}, { gives }), { state: 'pending' })
 })
+
+t.test('a single kind is connected once, also while the first is being connected', async t => {
+  const { daemon } = await world(t)
+  const { calls, events } = daemon.kernel
+  const [began, gate] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  calls.add('vpn.apply', 'test', async () =>
+    (async function* () {
+      began.resolve()
+      await gate.promise
+      yield { kind: 'status', status: { state: 'active', checkedAt: 1 } }
+    })(),
+  )
+  const { mainSecret: _, ...served } = SERVED
+  const card = { ...SERVED.card, fields: [], singleton: true as const }
+  const single = { ...served, kind: 'vpn', card, calls: { ...SERVED.calls, apply: 'vpn.apply' } } as ContributedKind
+  events.contribute('capabilities.kinds', 'single', async () => [single])
+  const connect = (id: string) => add(daemon, { id, kind: 'vpn', config: {} })
+  const first = connect('one')
+  await began.promise
+  const second = connect('two').then(
+    () => 'connected',
+    (error: Error) => error.message,
+  )
+  await Promise.race([second, new Promise(resolve => setTimeout(resolve, 300))])
+  gate.resolve()
+  t.equal(await second, 'one is the connection of kind vpn already: there can be one only')
+  t.match((await first).at(-1), { kind: 'result', id: 'one', status: { state: 'active' } })
+  await t.rejects(connect('two'), { message: /there can be one only/ })
+})

@@ -1,10 +1,11 @@
 import t, { type Test } from 'tap'
 import type { ApplyFrame, Capability, WalletConfig } from '../../../plugins/capabilities/contract.js'
 import type { Frame } from '../../../plugins/agent/contract.js'
-import { daemonWith, type Support } from '../../support/daemon.js'
+import { daemonWith, type Support, type SupportOptions } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { CHAIN_ID, localChain, type LocalChain } from '../../support/servers/local-chain.js'
 import { paidServer, SELLER, type PaidServer } from '../../support/servers/paid-server.js'
+import { clientOf, People } from '../../support/people.js'
 import { framesOf, runTurn } from '../../support/turns.js'
 import { add, vaultFake, type FakeVault } from './support.js'
 
@@ -20,11 +21,14 @@ interface World {
   address(): Promise<string>
 }
 
-const world = async (t: Test): Promise<World> => {
+const world = async (
+  t: Test,
+  { groups = [], fakes = {} }: { readonly groups?: readonly string[]; readonly fakes?: SupportOptions['fakes'] } = {},
+): Promise<World> => {
   const chain = await localChain(t)
   const shop = await paidServer(t, chain)
   const vault = vaultFake()
-  const daemon = await daemonWith(t, GROUPS, { fakes: vault.fakes })
+  const daemon = await daemonWith(t, [...GROUPS, ...groups], { fakes: { ...vault.fakes, ...fakes } })
   await daemon.client.call('POST /settings/patch', { set: { networkAllow: [`localhost:${shop.port}`] } })
   const config: WalletConfig = { network: `eip155:${CHAIN_ID}`, rpcUrl: chain.url, asset: chain.dollars }
   return {
@@ -135,6 +139,44 @@ t.test('below the limit of the owner no question comes, unless the turn has read
     'two at once do not pass the limit of the day together',
   )
   t.equal(await chain.balance(SELLER), 200_000n)
+})
+
+t.test('what somebody who may not land asked or answered makes a later payment ask', async t => {
+  const people = new People()
+  people.add('cas@example.org', 'collaborator')
+  const { daemon, chain, shop, connect, address } = await world(t, { groups: ['needs'], fakes: people.fakes })
+  people.admit(daemon)
+  const { client } = daemon
+  const cas = clientOf(daemon, 'cas@example.org')
+  await connect({ autoApproveUnderUsd: '0.2' })
+  await chain.mint(await address(), 10_000_000n)
+  const pays = `pay ${shop.url}/cheap So.\nsay $out`
+  const about = { kind: 'information', why: 'It is asked.', blocking: false } as const
+  const answer = { answers: { answer: 'Pay for it.' } }
+
+  for (const [id, asks, answers] of [
+    ['own', client, client],
+    ['answered', client, cas],
+    ['asked', cas, client],
+  ] as const) {
+    await runTurn(client, id, 'say ready')
+    const need = await asks.call('POST /needs', { ...about, conversationId: id, title: 'Which page?' })
+    await answers.call('POST /needs/{id}/give', { id: need.id, ...answer })
+    const paid = said(await runTurn(client, id, pays, { unattended: true }))
+    t.match(paid, id === 'own' ? /^paid \$0\.1/ : /nobody watches this turn/, id)
+  }
+
+  // The last answer is the owner's, and the conversation goes on with all of them.
+  await runTurn(client, 'both', 'say ready')
+  const [one, two] = await Promise.all(
+    ['One', 'Two'].map(title =>
+      client.call('POST /needs', { ...about, blocking: true, conversationId: 'both', title }),
+    ),
+  )
+  await cas.call('POST /needs/{id}/give', { id: one!.id, ...answer })
+  const { run } = await client.call('POST /needs/{id}/give', { id: two!.id, ...answer })
+  await framesOf(client, 'both', { run: run! }).all()
+  t.match(said(await runTurn(client, 'both', pays, { unattended: true })), /nobody watches this turn/)
 })
 
 t.test('a server that fails after it got a payment gets no second one', async t => {

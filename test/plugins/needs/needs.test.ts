@@ -12,6 +12,11 @@ import { add } from '../capabilities/support.js'
 import { filesWith } from '../secrets/support.js'
 import { programFile } from '../../../sdk/node/programs/package.js'
 
+const AS = {
+  caller: { kind: 'plugin', actor: 'sandbox:test', role: 'owner' },
+  signal: new AbortController().signal,
+  trusted: false,
+} as const
 const VALUE = 'tr0ub4dor&3-and-more'
 
 /** A daemon with what needs speak of; `cas` is a collaborator, `vic` a viewer, `ada` has one area. */
@@ -191,6 +196,27 @@ t.test('needs', async t => {
     t.match(JSON.stringify(frames), /same/, 'a shell of the turn has it by its reference')
     t.same(filesWith(daemon.data, VALUE), [])
     t.same(filesWith(workspace, VALUE), [])
+  })
+
+  await t.test('a turn that asks with its own credential cannot give it', async t => {
+    const conversationId = await conversation()
+    const { token } = await daemon.auth.handlers['kernel.turn.mint']({ conversationId }, AS)
+    const asked = await fetch(`${daemon.url}/needs`, {
+      method: 'POST',
+      headers: { 'x-sandbox-turn': token, 'content-type': 'application/json' },
+      body: JSON.stringify({ conversationId, kind: 'hands', title: 'Press it', why: 'It is off.' }),
+    })
+    t.match(await asked.json(), { status: 'open', allowed: { give: false, reason: 'a person gives it' } })
+  })
+
+  await t.test('what is asked has no value of a stored secret in it', async t => {
+    const id = await conversation()
+    for (const more of [{ title: `Is ${VALUE} right?` }, { why: Buffer.from(VALUE).toString('base64') }])
+      t.match(await refusalOf(() => ask(id, more)), {
+        status: 422,
+        message: /the value of the secret DEPLOY_TOKEN: write \{\{secret:DEPLOY_TOKEN\}\}/,
+      })
+    t.same(filesWith(daemon.data, VALUE), [])
   })
 
   await t.test('a secret or a connection that comes by itself settles the need', async t => {

@@ -20,6 +20,7 @@ import type { AdapterRun } from '../adapter-run.js'
 import { nameAsSaid } from '../../conversations/titles.js'
 import { disksFor } from './additions.js'
 import { ConnectOffers } from './connecting.js'
+import { needNotes } from './needs.js'
 import {
   apartNotice,
   coveredRepos,
@@ -56,7 +57,7 @@ import { diagnoseIn } from '../../diagnostics/diagnose-in.js'
 import { documentsOf } from './documents.js'
 import { IgnoredFiles } from './ignored-files.js'
 import { renewApart } from './renew-apart.js'
-import { trustApart, trustOf } from './trust.js'
+import { trustApart, trustOf, waitsAfterOthers } from './trust.js'
 import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
 import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
 import { saveSharedState } from './shared-state.js'
@@ -106,10 +107,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
     const { copies, conversations, workspace, locks, limiter, data, kept } = this.#deps
     const { id, branch } = conversation
-    // Commands that check the work of this turn run apart as well.
-    if (turn.byOutsiders && conversation.landsAlone) await conversations.update(id, { landsAlone: undefined })
-    const trust = trustOf(turn, conversations.find(id))
-    await kept.endOthers(id, trust)
+    await waitsAfterOthers(conversations, turn)
+    await kept.endOthers(id, trustOf(turn, conversations.find(id)))
     void turn.ended.then(limiter.of(id).listen(sentence => turn.fail(sentence)))
     const { input } = turn.message
     const again = turn.record.prepared
@@ -135,7 +134,11 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const persona = await personaOf(this.#deps.host, conversation.actsAs)
     const folders = keptFolders(persona, areas)
     const skills = await skillsOf(this.#deps.host, persona, folders)
-    const added = await this.#deps.additions(id, persona, trustOf(turn, conversations.find(id)))
+    const answers = await needNotes(this.#deps.host, turn)
+    // Others may have answered.
+    await waitsAfterOthers(conversations, turn)
+    const trust = trustOf(turn, conversations.find(id))
+    const added = await this.#deps.additions(id, persona, trust)
     const allowedTools = persona?.known === false ? [] : input.allowedTools
     const [landing, waiting] = await Promise.all([
       homeOfConversation(data, id, { alone: folders !== undefined }),
@@ -149,7 +152,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const brief = await briefTurn(this.#deps, turn, { root, folders, hidden: hiddenBy(wall), persona, around, skills })
     const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
     const notes = await turnNotes(this.#deps, turn, {
-      ...{ skills, persona, around, facts, folders, allowedTools, session: conversation.session },
+      ...{ skills, persona, around, facts, answers, folders, allowedTools, session: conversation.session },
       access: { trust, reach: processReach({ folders, ...(persona && { persona }) }) },
       more: { before: added.notes ?? [], after: brief.notes },
     })
@@ -185,7 +188,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       reach: network.reach,
       expose: network.serve,
       variables: added.variables,
-      ofCommands: turnCredential(this.#deps, turn, network),
+      ofCommands: turnCredential(this.#deps, turn, network, allowedTools),
       agentFolders: added.agentFolders,
       ...(persona && { persona }),
       ...(instructions !== undefined && { instructions }),

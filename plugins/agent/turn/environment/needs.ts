@@ -2,12 +2,23 @@ import { refuse, type Host } from '../../../../sdk/index.js'
 import type { Engine } from '../engine.js'
 import type { NeedTools } from '../../tools/tool.js'
 import type { TurnNote } from '../frames/frames.js'
+import type { Turn } from '../turn.js'
 
 type NeedsHost = Pick<Host, 'call' | 'serves'>
 
-/** Answers to needs that the conversation did not wait for, as notes for a run. */
-export const needNotes = async (host: NeedsHost, conversationId: string, run: string): Promise<TurnNote[]> =>
-  (await host.serves('needs.forTurn')) ? (await host.call('needs.forTurn', { conversationId, run })).notes : []
+/**
+ * Answers to needs that the conversation did not wait for, as notes for a turn. One in which others had a say is marked
+ * before anything of it is prepared; one that goes on after a restart has its notes.
+ */
+export const needNotes = async (
+  host: NeedsHost,
+  { conversationId, run, record, entry }: Pick<Turn, 'conversationId' | 'run' | 'record' | 'entry'>,
+): Promise<TurnNote[]> => {
+  if (record.notes || !(await host.serves('needs.forTurn'))) return []
+  const { notes, byOthers } = await host.call('needs.forTurn', { conversationId, run })
+  if (byOthers) await entry.change({ outsiders: true })
+  return notes
+}
 
 /** Shows in a running turn what becomes of the needs of its conversation. */
 export const showNeeds = (host: Pick<Host, 'on'>, engine: Pick<Engine, 'live'>): void =>

@@ -1,5 +1,6 @@
 import type { Trust } from '../../../../sdk/node/wall/spec.js'
 import type { Conversation } from '../../contract.js'
+import type { Conversations } from '../../conversations/conversations.js'
 import type { Turn } from '../turn.js'
 
 type Origins = Pick<Turn, 'byOutsiders' | 'outside'>
@@ -14,3 +15,15 @@ export const trustApart = ({ outside }: Pick<Origins, 'outside'>): Trust =>
  */
 export const trustOf = (turn: Origins, conversation: Pick<Conversation, 'landsAlone'> | undefined): Trust =>
   turn.byOutsiders || conversation?.landsAlone !== true ? trustApart(turn) : 'lands'
+
+/**
+ * Ends that a conversation lands by itself when others have a say in its turn: commands that check the work run apart
+ * as well.
+ */
+export const waitsAfterOthers = async (
+  conversations: Pick<Conversations, 'find' | 'update'>,
+  { conversationId, byOutsiders }: Pick<Turn, 'conversationId' | 'byOutsiders'>,
+): Promise<void> => {
+  if (byOutsiders && conversations.find(conversationId)?.landsAlone)
+    await conversations.update(conversationId, { landsAlone: undefined })
+}
