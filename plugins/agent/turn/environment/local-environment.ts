@@ -74,6 +74,8 @@ interface Tree extends PreparedTurn {
 
 /** How long the end of a turn waits for a running landing. */
 const SETTLE_MS = 30_000
+/** Why a program ended whose rights its turn no longer has, as the end of a sentence. */
+const OTHERS = 'because words of somebody who may not land, or content from outside, came in'
 
 /** Says in a turn what became of its private copy. */
 const warn = (turn: Turn, text: string): void =>
@@ -109,7 +111,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     // Commands that check the work of this turn run apart as well.
     if (turn.byOutsiders && conversation.landsAlone) await conversations.update(id, { landsAlone: undefined })
     const trust = trustOf(turn, conversations.find(id))
-    await kept.endOthers(id, trust)
+    await kept.endOthers(id, { trust })
+    turn.entry.onOthers = () => void kept.endOthers(id, { trust: trustOf(turn, conversations.find(id)) }, OTHERS)
     void turn.ended.then(limiter.of(id).listen(sentence => turn.fail(sentence)))
     const { input } = turn.message
     const again = turn.record.prepared
@@ -134,6 +137,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const copyWall = await copies.wall(branch ? id : undefined)
     const persona = await personaOf(this.#deps.host, conversation.actsAs)
     const folders = keptFolders(persona, areas)
+    const access = { trust, reach: processReach({ folders, ...(persona && { persona }) }) }
+    await kept.endOthers(id, access)
     const skills = await skillsOf(this.#deps.host, persona, folders)
     const added = await this.#deps.additions(id, persona, trustOf(turn, conversations.find(id)))
     const allowedTools = persona?.known === false ? [] : input.allowedTools
@@ -149,8 +154,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const brief = await briefTurn(this.#deps, turn, { root, folders, hidden: hiddenBy(wall), persona, around, skills })
     const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
     const notes = await turnNotes(this.#deps, turn, {
-      ...{ skills, persona, around, facts, folders, allowedTools, session: conversation.session },
-      access: { trust, reach: processReach({ folders, ...(persona && { persona }) }) },
+      ...{ skills, persona, around, facts, folders, allowedTools, session: conversation.session, access },
       more: { before: added.notes ?? [], after: brief.notes },
     })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
@@ -382,7 +386,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     }
     return turnIo(turn, prepared, adapterRun, {
       ...{ subagentDeps, expose, safety: this.#safety, instructed: instructedIn(prepared, wall) },
-      picture: (name, bytes) => outputs.whole.picture(conversationId, name, bytes),
+      picture: (name, bytes) => outputs.picture(conversationId, name, bytes),
       keep: prepared.outputs === undefined ? undefined : text => outputs.keep(conversationId, text),
       titled: text => nameAsSaid(this.#deps, conversationId, text),
       connected: this.#deps.connected(turn, prepared.persona),
@@ -393,7 +397,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
           // A script knows what it does.
           ...(turn.entry.fields.provider !== 'script' && {
             known: this.#known.of(conversationId),
-            diagnose: diagnoseIn(kept.diagnostics, conversationId, prepared, { wall, programs, access }),
+            diagnose: diagnoseIn(kept.diagnostics, turn, prepared, {
+              ...{ wall, access, remembered: () => remembered.names(conversationId) },
+            }),
           }),
         },
         wall,
