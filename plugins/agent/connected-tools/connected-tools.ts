@@ -8,8 +8,7 @@ import type {
 } from '../../capabilities/contract.js'
 import type { ExtensionToolEvent, ToolOffers, ToolServes } from '../../extensions/contract.js'
 import type { TurnPersona } from '../../personas/contract.js'
-import { unseenBecause } from '../outputs/pictures.js'
-import type { KeepPicture } from '../tools/tool.js'
+import { shownPicture, type KeepPicture } from '../outputs/pictures.js'
 import type { CardDraft, OfferedTool, SentPicture, ToolResult } from '../providers/adapter.js'
 import type { CardReply } from '../cards/card.js'
 import { cut, MOST_RESULT } from '../tools/content.js'
@@ -163,13 +162,9 @@ const resultOf = async (
 ): Promise<ToolResult> => {
   const [lines, shown]: [string[], SentPicture[]] = [[], []]
   for (const [at, { data }] of pictures.entries()) {
-    const bytes = Buffer.from(data, 'base64')
-    const why = picture ? unseenBecause(bytes) : 'nobody sees it here'
-    if (why !== undefined) lines.push(`[picture ${at + 1} is not shown: ${why}]`)
-    else if (picture) {
-      shown.push(await picture(`${at + 1} of ${name}`, bytes))
-      lines.push(`[picture ${at + 1} is shown]`)
-    }
+    const sent = await shownPicture(picture, `${at + 1} of ${name}`, Buffer.from(data, 'base64'))
+    if (typeof sent !== 'string') shown.push(sent)
+    lines.push(`[picture ${at + 1} is ${typeof sent === 'string' ? `not shown: ${sent}` : 'shown'}]`)
   }
   const whole = [text || (structured ? JSON.stringify(structured) : ''), ...lines].filter(Boolean).join('\n')
   const result = { ok, text: cut(whole, MOST_RESULT), content: [{ type: 'text' as const, text: cut(whole) }] }

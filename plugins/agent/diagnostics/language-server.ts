@@ -1,12 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { ignored } from '../../../sdk/index.js'
-import { pace } from '../../../sdk/node/concurrency/pace.js'
+import type { pace } from '../../../sdk/node/concurrency/pace.js'
 import { PipedProcess } from '../../../sdk/node/programs/piped-process.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
 import { framedMessage, framedMessages } from './framed-messages.js'
 
-const MOST_A_SECOND = 8 * 1024 * 1024
 /** Servers send what they find in parts: first of the syntax, then of types. */
 const SETTLES_MS = 300
 const MOST_OPEN = 100
@@ -14,6 +13,8 @@ const MOST_PROBLEMS = 50
 const MOST_WORDS = 400
 /** A server that takes so little of what is written to it is stuck. */
 const MOST_UNREAD = 16 * 1024 * 1024
+/** The longest path of a file, with every byte escaped, is shorter. */
+const MOST_URI = 16 * 1024
 
 /** An error that a language server finds; lines and columns count from 1. */
 export interface Problem {
@@ -45,7 +46,9 @@ interface Message {
 /** A language server of one folder, behind a wall. */
 export class LanguageServer {
   readonly #process: PipedProcess
-  readonly #versions = new Map<string, number>()
+  readonly #paced: ReturnType<typeof pace>
+  /** What it was told of files, by their `placeOf`, the oldest first. */
+  readonly #told = new Map<string, { readonly uri: string; readonly version: number }>()
   readonly #published = new Map<string, Published>()
   readonly #ready = Promise.withResolvers<void>()
   #news = Promise.withResolvers<void>()
@@ -53,9 +56,13 @@ export class LanguageServer {
   /** Resolves when it has ended. */
   readonly ended: Promise<void>
 
-  /** @param folder Its root, behind the wall. */
-  constructor(command: Walled, folder: string) {
+  /**
+   * @param folder Its root, behind the wall.
+   * @param paced The pace at which it is read.
+   */
+  constructor(command: Walled, folder: string, paced: ReturnType<typeof pace>) {
     this.#process = new PipedProcess(command)
+    this.#paced = paced
     const uri = pathToFileURL(folder).href
     this.#send({
       id: 1,
@@ -90,10 +97,12 @@ export class LanguageServer {
     await Promise.race([this.#ready.promise, lateOver])
     if (late.aborted || this.#over) return undefined
     const uri = pathToFileURL(seen).href
-    const version = (this.#versions.get(uri) ?? 0) + 1
-    this.#tell(uri, version, text, languageId)
+    const place = placeOf(uri)
+    if (place === undefined) return undefined
+    const version = (this.#told.get(place)?.version ?? 0) + 1
+    this.#tell(place, { uri, version }, text, languageId)
     for (;;) {
-      const found = this.#published.get(uri)
+      const found = this.#published.get(place)
       const fits = found && (found.version === undefined || found.version >= version) ? found : undefined
       const settled = fits ? fits.at + SETTLES_MS - performance.now() : Infinity
       if (fits && (settled <= 0 || late.aborted || performance.now() >= until)) return fits.problems
@@ -109,24 +118,24 @@ export class LanguageServer {
     await this.#process.end('at once')
   }
 
-  #tell(uri: string, version: number, text: string, languageId: string): void {
-    this.#published.delete(uri)
-    this.#versions.delete(uri)
-    this.#versions.set(uri, version)
-    const textDocument = { uri, version }
+  #tell(place: string, textDocument: { uri: string; version: number }, text: string, languageId: string): void {
+    const { uri, version } = textDocument
+    this.#published.delete(place)
+    this.#told.delete(place)
+    this.#told.set(place, textDocument)
     if (version === 1)
       this.#send({ method: 'textDocument/didOpen', params: { textDocument: { ...textDocument, languageId, text } } })
     else this.#send({ method: 'textDocument/didChange', params: { textDocument, contentChanges: [{ text }] } })
     this.#send({ method: 'textDocument/didSave', params: { textDocument: { uri } } })
-    const [oldest] = this.#versions.keys()
-    if (this.#versions.size <= MOST_OPEN || oldest === undefined) return
-    this.#versions.delete(oldest)
-    this.#published.delete(oldest)
-    this.#send({ method: 'textDocument/didClose', params: { textDocument: { uri: oldest } } })
+    const [oldest] = this.#told
+    if (this.#told.size <= MOST_OPEN || !oldest) return
+    this.#told.delete(oldest[0])
+    this.#published.delete(oldest[0])
+    this.#send({ method: 'textDocument/didClose', params: { textDocument: { uri: oldest[1].uri } } })
   }
 
   async #read(): Promise<void> {
-    const paced = pace(MOST_A_SECOND)
+    const paced = this.#paced
     const slowly = async function* (output: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
       for await (const piece of output) {
         yield piece
@@ -157,11 +166,11 @@ export class LanguageServer {
     const { uri, version, diagnostics } = (params ?? {}) as { [field: string]: unknown }
     // Of files that nobody asked about nothing is kept.
     if (typeof uri !== 'string' || !Array.isArray(diagnostics)) return
-    const known = this.#versions.has(uri) ? uri : [...this.#versions.keys()].find(each => sameUri(each, uri))
-    if (known === undefined) return
+    const place = placeOf(uri)
+    if (place === undefined || !this.#told.has(place)) return
     const problems = diagnostics.flatMap(problemOf).slice(0, MOST_PROBLEMS)
     const of = typeof version === 'number' ? version : undefined
-    this.#published.set(known, { version: of, problems, at: performance.now() })
+    this.#published.set(place, { version: of, problems, at: performance.now() })
     this.#wake()
   }
 
@@ -184,12 +193,12 @@ export class LanguageServer {
   }
 }
 
-/** Servers escape characters of addresses in their own ways. */
-const sameUri = (one: string, other: string): boolean => {
+/** An address without its escapes, which each server writes in its own way; undefined: it names no file. */
+const placeOf = (uri: string): string | undefined => {
   try {
-    return decodeURIComponent(one) === decodeURIComponent(other)
+    return uri.length > MOST_URI ? undefined : decodeURIComponent(uri)
   } catch {
-    return false
+    return undefined
   }
 }
 

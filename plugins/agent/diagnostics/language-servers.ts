@@ -1,5 +1,6 @@
 import { access as reached } from 'node:fs/promises'
 import { join } from 'node:path'
+import { pace } from '../../../sdk/node/concurrency/pace.js'
 import { ownProgram } from '../../../sdk/node/programs/run.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
 import { serverLanguage, type Language } from './languages.js'
@@ -13,6 +14,8 @@ const MOST_FAILED = 3
 const MOST_RUNNING = 12
 const MOST_TEXT = 1024 * 1024
 const MOST_SHOWN = 20
+/** All servers together: what they write is read between everything else that the daemon does. */
+const MOST_A_SECOND = 8 * 1024 * 1024
 
 /** Where a changed file lies, and how a server for it starts. */
 export interface ChangedFile {
@@ -45,6 +48,7 @@ export class LanguageServers {
   /** Those that were given up, and until when. */
   readonly #givenUp = new Map<string, number>()
   readonly #patience: typeof PATIENCE
+  readonly #paced = pace(MOST_A_SECOND)
   #closing = false
 
   constructor(patience = PATIENCE) {
@@ -65,13 +69,16 @@ export class LanguageServers {
     const checked = { seen: join(file.seenRoot, path), text, languageId }
     const { firstMs, laterMs } = this.#patience
     const problems = await kept.server.check(checked, kept.answered || kept.failed > 0 ? laterMs : firstMs, signal)
-    kept.idle = setTimeout(() => void this.#end(key, kept), IDLE_MS).unref()
+    clearTimeout(kept.idle)
+    // Otherwise it was ended meanwhile, for another one or with its conversation.
+    const isKept = this.#kept.get(key) === kept
+    if (isKept) kept.idle = setTimeout(() => void this.#end(key, kept), IDLE_MS).unref()
     if (problems) {
       kept.answered = true
       kept.failed = 0
       return inWords(path, language.program, problems)
     }
-    if (signal.aborted) return ''
+    if (signal.aborted || !isKept) return ''
     kept.failed += 1
     if (!kept.server.over && kept.failed < MOST_FAILED) return ''
     this.#givenUp.set(key, Date.now() + IDLE_MS)
@@ -98,15 +105,22 @@ export class LanguageServers {
 
   async #serverOf(key: string, language: Language, file: ChangedFile): Promise<Kept | undefined> {
     const known = this.#kept.get(key)
-    if (known && !known.server.over && known.access === file.access) return known
+    if (known && !known.server.over && known.access === file.access) {
+      // Of too many the one ends that was not used for longest.
+      this.#kept.delete(key)
+      this.#kept.set(key, known)
+      return known
+    }
     if (known) await this.#end(key, known)
     const command = await programFor(language, file)
-    if (command === undefined || this.#closing) return undefined
+    if (command === undefined) return undefined
     const folder = file.repository === '.' ? file.root : join(file.root, file.repository)
-    const walled = await file.walled([command, ...language.args].join(' '), folder)
+    // Nobody reads its errors.
+    const walled = await file.walled([command, ...language.args, '2>/dev/null'].join(' '), folder)
     const other = this.#kept.get(key)
     if (other) return other
-    const server = new LanguageServer(walled, join(file.seenRoot, file.repository))
+    if (this.#closing) return undefined
+    const server = new LanguageServer(walled, join(file.seenRoot, file.repository), this.#paced)
     const { conversationId, access } = file
     const kept: Kept = { conversationId, access, server, answered: false, failed: 0 }
     this.#kept.set(key, kept)

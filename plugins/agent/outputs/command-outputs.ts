@@ -1,4 +1,5 @@
 import type { Handlers, Log, Store } from '../../../sdk/index.js'
+import type { SentPicture } from '../providers/adapter.js'
 import type { OutputCalls } from './contract.js'
 import { OutputLedger } from './output-ledger.js'
 import { WholeOutputs } from './whole-outputs.js'
@@ -20,6 +21,14 @@ export class CommandOutputs {
   async keep(conversation: string, text: string): Promise<string | undefined> {
     return this.whole.keep(conversation, text).catch((error: unknown) => {
       this.#log.warn('the whole text of a result could not be kept', { conversation, error: String(error) })
+      return undefined
+    })
+  }
+
+  /** Keeps a picture as a model is shown it; undefined: it cannot be kept. */
+  async picture(conversation: string, name: string, bytes: Buffer): Promise<SentPicture | undefined> {
+    return this.whole.picture(conversation, name, bytes).catch((error: unknown) => {
+      this.#log.warn('a picture could not be kept', { conversation, error: String(error) })
       return undefined
     })
   }

@@ -10,6 +10,8 @@ export const MOST_SHOWN_PICTURE = 3_900_000
 const MOST_SIDE = 8_000
 /** Older pictures of a conversation go. */
 const MOST_KEPT = 64 * 1024 * 1024
+const GIF_END = 0x3b
+const JPEG_END = Buffer.from([0xff, 0xd9])
 const NAME = /^[0-9a-f]{32}\.(?:png|jpeg|gif|webp)$/
 
 /** What a picture is, by its first bytes. */
@@ -18,7 +20,12 @@ export interface PictureFacts {
   readonly mime: string
   /** Undefined: its header is broken. */
   readonly size: readonly [width: number, height: number] | undefined
+  /** Its end is there: servers refuse a request with a picture that is still being written. */
+  readonly whole: boolean
 }
+
+/** Keeps a picture as a model is shown it, under the name of where it comes from; undefined: it cannot be kept. */
+export type KeepPicture = (name: string, bytes: Buffer) => Promise<SentPicture | undefined>
 
 /** The kind and size of a picture; undefined: the bytes are none that models see. */
 export const pictureOf = (bytes: Buffer): PictureFacts | undefined => {
@@ -31,14 +38,23 @@ export const pictureOf = (bytes: Buffer): PictureFacts | undefined => {
       return undefined
     }
   }
-  if (begins('\x89PNG\r\n'))
-    return { name: 'PNG', mime: 'image/png', size: safely(() => [bytes.readUInt32BE(16), bytes.readUInt32BE(20)]) }
-  if (begins('GIF8'))
-    return { name: 'GIF', mime: 'image/gif', size: safely(() => [bytes.readUInt16LE(6), bytes.readUInt16LE(8)]) }
-  if (begins('\xff\xd8\xff')) return { name: 'JPEG', mime: 'image/jpeg', size: safely(() => jpegSize(bytes)) }
-  if (begins('RIFF') && begins('WEBP', 8))
-    return { name: 'WebP', mime: 'image/webp', size: safely(() => webpSize(bytes)) }
-  return undefined
+  if (begins('\x89PNG\r\n')) {
+    const size = begins('\x1a\n\0\0\0\rIHDR', 6)
+      ? safely(() => [bytes.readUInt32BE(16), bytes.readUInt32BE(20)])
+      : undefined
+    return { name: 'PNG', mime: 'image/png', size, whole: bytes.includes('IEND') }
+  }
+  if (begins('GIF8')) {
+    const size = safely(() => [bytes.readUInt16LE(6), bytes.readUInt16LE(8)])
+    return { name: 'GIF', mime: 'image/gif', size, whole: bytes.at(-1) === GIF_END }
+  }
+  if (begins('\xff\xd8\xff')) {
+    const size = safely(() => jpegSize(bytes))
+    return { name: 'JPEG', mime: 'image/jpeg', size, whole: bytes.includes(JPEG_END) }
+  }
+  if (!begins('RIFF') || !begins('WEBP', 8)) return undefined
+  const size = safely(() => webpSize(bytes))
+  return { name: 'WebP', mime: 'image/webp', size, whole: bytes.readUInt32LE(4) + 8 <= bytes.length }
 }
 
 /** The size in the frame header, which follows other segments (ITU-T T.81, B.2.2). */
@@ -69,12 +85,23 @@ export const unseenBecause = (bytes: Buffer): string | undefined => {
   const facts = pictureOf(bytes)
   if (!facts) return 'it is none of PNG, JPEG, GIF and WebP'
   if (!facts.size) return 'its header is broken'
+  if (!facts.whole) return 'its end is missing: it may still be written'
   const [width, height] = facts.size
   if (bytes.length <= MOST_SHOWN_PICTURE && Math.max(width, height) <= MOST_SIDE) return undefined
   return (
     `expected at most ${MOST_SHOWN_PICTURE} bytes and ${MOST_SIDE} pixels a side, found ${bytes.length} bytes and `
     + `${width} × ${height} pixels: make a smaller one with a command, and read that`
   )
+}
+
+/** A picture as a model is shown it, or why it does not see it, as the end of a sentence. */
+export const shownPicture = async (
+  keep: KeepPicture | undefined,
+  name: string,
+  bytes: Buffer,
+): Promise<SentPicture | string> => {
+  if (!keep) return 'nobody sees it here'
+  return unseenBecause(bytes) ?? (await keep(name, bytes)) ?? 'it could not be kept: the disk is full or failing'
 }
 
 /** Keeps a picture as a model was shown it, in a folder that no program of a turn writes in. */

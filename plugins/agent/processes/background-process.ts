@@ -1,8 +1,8 @@
 import { StringDecoder } from 'node:string_decoder'
 import { setTimeout as delay } from 'node:timers/promises'
-import { pace } from '../../../sdk/node/concurrency/pace.js'
+import type { pace } from '../../../sdk/node/concurrency/pace.js'
+import { MaskedStream, type Masker } from '../../../sdk/node/access/masker.js'
 import { ignored } from '../../../sdk/index.js'
-import type { Masker } from '../../../sdk/node/access/masker.js'
 import { PipedProcess } from '../../../sdk/node/programs/piped-process.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
 
@@ -10,7 +10,6 @@ import type { Walled } from '../../../sdk/node/wall/wall.js'
 const MOST_KEPT = 256 * 1024
 /** Output that comes so soon after other output is read with it. */
 const TOGETHER_MS = 150
-const MOST_A_SECOND = 4 * 1024 * 1024
 
 /** Where a command in the background belongs, and what to know of it. */
 export interface ProcessFacts {
@@ -19,6 +18,13 @@ export interface ProcessFacts {
   /** The command as people and models see it. */
   readonly command: string
   readonly startedAt: number
+}
+
+/** How its output is read. */
+export interface OutputReading {
+  /** The values that are stored now, also those that it did not know when it began. */
+  readonly masker: () => Masker
+  readonly paced: ReturnType<typeof pace>
 }
 
 /** A part of an output: positions count its characters from the beginning. */
@@ -32,7 +38,8 @@ export interface OutputPart {
 export class BackgroundProcess {
   readonly facts: ProcessFacts
   readonly #process: PipedProcess
-  readonly #masked: ReturnType<Masker['stream']>
+  readonly #masked: MaskedStream
+  readonly #paced: OutputReading['paced']
   #kept = ''
   #written = 0
   #seen = 0
@@ -42,9 +49,10 @@ export class BackgroundProcess {
   /** Resolves when it has ended and all its output is kept. */
   readonly over: Promise<void>
 
-  constructor(facts: ProcessFacts, command: Walled, masker: Masker, timeoutMs?: number) {
+  constructor(facts: ProcessFacts, command: Walled, { masker, paced }: OutputReading, timeoutMs?: number) {
     this.facts = facts
-    this.#masked = masker.stream()
+    this.#masked = new MaskedStream({ mask: text => masker().mask(text), settled: text => masker().settled(text) })
+    this.#paced = paced
     this.#process = new PipedProcess(command)
     const read = this.#read()
     const late =
@@ -73,6 +81,11 @@ export class BackgroundProcess {
   /** The end of its output. */
   get kept(): string {
     return this.#kept
+  }
+
+  /** Forgets its output. */
+  drop(): void {
+    this.#kept = ''
   }
 
   /** The position to begin at; left out: where the last look ended. */
@@ -124,11 +137,10 @@ export class BackgroundProcess {
 
   async #read(): Promise<void> {
     const decoder = new StringDecoder('utf8')
-    const paced = pace(MOST_A_SECOND)
     try {
       for await (const piece of this.#process.output as AsyncIterable<Buffer>) {
         this.#add(this.#masked.push(decoder.write(piece)))
-        await paced(piece.length)
+        await this.#paced(piece.length)
       }
     } catch {
       // Its output was discarded when it was ended.

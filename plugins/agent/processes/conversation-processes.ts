@@ -1,5 +1,6 @@
 import { refuse, type Log, type Store } from '../../../sdk/index.js'
 import type { Masker } from '../../../sdk/node/access/masker.js'
+import { pace } from '../../../sdk/node/concurrency/pace.js'
 import type { Trust } from '../../../sdk/node/wall/spec.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
 import { shortText } from '../outputs/head-and-tail.js'
@@ -9,6 +10,10 @@ const KEY = 'processes/'
 const MOST_RUNNING = 16
 const MOST_RUNNING_IN_ALL = 128
 const MOST_ENDED = 8
+/** So many outputs of ended commands are kept, of all conversations together. */
+const MOST_OUTPUTS = 64
+/** All commands together: a flood must not keep the daemon from everything else. */
+const MOST_A_SECOND = 8 * 1024 * 1024
 const MOST_COMMAND = 2_000
 
 /** What a turn may reach: it uses only commands of turns that might reach the same. */
@@ -63,6 +68,9 @@ export interface KeptProgramDeps {
 export class ConversationProcesses {
   readonly #deps: KeptProgramDeps
   readonly #held = new Map<string, Held>()
+  /** Those that ended last. */
+  readonly #ended: BackgroundProcess[] = []
+  readonly #paced = pace(MOST_A_SECOND)
   #closing = false
 
   constructor(deps: KeptProgramDeps) {
@@ -99,13 +107,15 @@ export class ConversationProcesses {
     this.assertRoom(conversationId)
     const held = this.#held.get(conversationId) ?? { next: 1, known: [] }
     this.#held.set(conversationId, held)
-    const masker = this.#deps.masker()
-    const command = shortText(masker.mask(shown), MOST_COMMAND)
+    const { masker } = this.#deps
+    const command = shortText(masker().mask(shown), MOST_COMMAND)
     const facts = { id: `sh-${held.next++}`, command, startedAt: Date.now() }
-    const process = new BackgroundProcess(facts, walled, masker, timeoutMs)
+    const process = new BackgroundProcess(facts, walled, { masker, paced: this.#paced }, timeoutMs)
     held.known.push({ ...facts, process, access, run, told: false })
     this.#keep(conversationId, held)
     void process.over.then(() => {
+      this.#ended.push(process)
+      if (this.#ended.length > MOST_OUTPUTS) this.#ended.shift()?.drop()
       const ended = held.known.filter(one => !one.process || one.process.ended)
       for (const one of ended.slice(0, -MOST_ENDED)) held.known.splice(held.known.indexOf(one), 1)
       if (!this.#closing && this.#held.get(conversationId) === held) this.#keep(conversationId, held)

@@ -16,11 +16,20 @@ export class KeptPrograms {
     await this.diagnostics.end(conversationId)
   }
 
-  /** Ends those of work that a turn must not share programs with, before it begins. */
-  async endOthers(conversationId: string, trust: ProcessAccess['trust']): Promise<void> {
-    const why = 'because the next turn has other rights'
-    await this.processes.end(conversationId, why, ({ access }) => access.trust !== trust)
-    await this.diagnostics.end(conversationId, access => (JSON.parse(access) as ProcessAccess).trust !== trust)
+  /**
+   * Ends those of work that a turn must not share programs with: they would run what the turn writes. `why` completes
+   * "was ended"; without `reach` the trust alone is compared.
+   */
+  async endOthers(
+    conversationId: string,
+    { trust, reach }: Pick<ProcessAccess, 'trust'> & Partial<ProcessAccess>,
+    why = 'because the next turn has other rights',
+  ): Promise<void> {
+    const isOther = (access: ProcessAccess) => access.trust !== trust || (reach !== undefined && access.reach !== reach)
+    await Promise.all([
+      this.processes.end(conversationId, why, ({ access }) => isOther(access)),
+      this.diagnostics.end(conversationId, access => isOther(JSON.parse(access) as ProcessAccess)),
+    ])
   }
 
   async forget(conversationId: string): Promise<void> {

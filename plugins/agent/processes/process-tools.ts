@@ -16,7 +16,7 @@ const MOST_SHOWN = 160
 
 /** What a turn reaches, as commands in the background compare it. */
 export const processReach = ({ persona, folders }: Pick<PreparedTurn, 'persona' | 'folders'>): string =>
-  JSON.stringify([persona?.id, folders])
+  JSON.stringify([persona?.id, persona?.powers, persona?.capabilities, persona?.repos, folders])
 
 const sameAccess = (one: ProcessAccess, other: ProcessAccess): boolean =>
   one.trust === other.trust && one.reach === other.reach
@@ -26,7 +26,7 @@ const OTHER = 'was started by a turn with other access: end it, and start it aga
 /** The commands in the background of a turn's conversation. */
 export const processTools = (
   processes: ConversationProcesses,
-  { conversationId, run }: Pick<Turn, 'conversationId' | 'run'>,
+  { conversationId, run, signal }: Pick<Turn, 'conversationId' | 'run' | 'signal'>,
   { root, cwd }: Pick<PreparedTurn, 'root' | 'cwd'>,
   {
     wall,
@@ -45,9 +45,11 @@ export const processTools = (
       ...{ command, at: at === root ? cwd : at, env: { ...usual, ...env } },
     })
     const begins = access()
-    const started = processes.start(conversationId, {
-      ...{ walled: await walled(spec, program, args), shown, timeoutMs, run, access: begins },
-    })
+    const behind = await walled(spec, program, args)
+    // What was to end with a stop or a change of rights has ended by now.
+    signal.throwIfAborted()
+    if (!sameAccess(begins, access())) refuse('conflict', 'the rights of this turn have changed: start it again')
+    const started = processes.start(conversationId, { walled: behind, shown, timeoutMs, run, access: begins })
     const over = begun({ command: shown, folder })
     if (started.pid !== undefined) onStart(started.pid, started.over)
     void started.over.then(() => {

@@ -2,11 +2,11 @@ import { posix } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { webAddress } from '../../../sdk/node/network/outbound.js'
 import type { BrowserCapture, BrowserReading } from '../../system/contract.js'
-import { unseenBecause } from '../outputs/pictures.js'
+import { shownPicture, type KeepPicture } from '../outputs/pictures.js'
 import type { ToolResult } from '../providers/adapter.js'
 import type { BrowserInput } from './contract.js'
 import { cut, MOST_RESULT, textContent } from './content.js'
-import { done, tool, type KeepPicture } from './tool.js'
+import { done, tool } from './tool.js'
 import { readFileAt } from './tree.js'
 
 type Action = BrowserInput['action']
@@ -90,11 +90,10 @@ export const browse = tool('Browser', {
 
 /** A page as a model sees it. */
 const pictured = async (capture: BrowserCapture, picture: KeepPicture | undefined): Promise<ToolResult> => {
-  const bytes = Buffer.from(capture.data, 'base64')
   const words = `a picture of the page ${capture.pageId}, ${capture.width} × ${capture.height} pixels`
-  const why = picture ? unseenBecause(bytes) : 'nobody sees it here'
-  if (why !== undefined || !picture) return done(`${words}; you do not see it: ${why}`)
-  return { ...done(words), pictures: [await picture(`the page ${capture.pageId}`, bytes)] }
+  const sent = await shownPicture(picture, `the page ${capture.pageId}`, Buffer.from(capture.data, 'base64'))
+  if (typeof sent === 'string') return done(`${words}; you do not see it: ${sent}`)
+  return { ...done(words), pictures: [sent] }
 }
 
 const CODE = /\{\{code:([a-zA-Z0-9][a-zA-Z0-9_-]{0,59})\}\}/g

@@ -70,7 +70,9 @@ export const decide = (call: GatedCall, { mode, allowedTools, powers, remembered
   const rule = RULES[mode][kind]
   if (rule === 'go') return GO
   if (rule !== 'ask') {
-    if (rule === 'only reading' && call.command !== undefined && isReadOnly(call.command)) return GO
+    // What is written to a program that runs means what that program makes of it.
+    const command = name === 'Process' ? undefined : call.command
+    if (rule === 'only reading' && command !== undefined && isReadOnly(command)) return GO
     const what = rule === 'refuse' ? 'nothing may be changed' : 'only commands that are known to be read-only run'
     return { verdict: 'refuse', reason: `this turn is in plan mode: ${what} until a plan is approved` }
   }

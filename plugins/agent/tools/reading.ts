@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { TEMPORARY } from '../../../sdk/node/files/files.js'
 import { MOST_READ } from '../outputs/limited-result.js'
-import { pictureOf, unseenBecause } from '../outputs/pictures.js'
+import { pictureOf, shownPicture } from '../outputs/pictures.js'
 import { textContent } from './content.js'
 import { looksLikeText, readableText } from './file-form.js'
 import { withHashes } from './line-hashes.js'
@@ -31,10 +31,10 @@ export const readFile = tool('Read', {
       const { name, size } = picture
       const pixels = size ? `, ${size[0]} × ${size[1]} pixels` : ''
       const words = `${path} is a ${name} picture of ${bytes.length} bytes${pixels}`
-      const why = unseenBecause(bytes)
       const content = [{ type: 'image' as const, path }]
-      if (why !== undefined) return done(`${words}; you do not see it: ${why}`, content)
-      return { ...done(words, content), ...(tree.picture && { pictures: [await tree.picture(path, bytes)] }) }
+      const sent = await shownPicture(tree.picture, path, bytes)
+      if (typeof sent === 'string') return done(`${words}; you do not see it: ${sent}`, content)
+      return { ...done(words, content), pictures: [sent] }
     }
     const text = readableText(bytes)
     if (text === undefined && looksLikeText(bytes))

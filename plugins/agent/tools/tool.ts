@@ -2,7 +2,7 @@ import { explain, Refusal, refuse, valueInWords } from '../../../sdk/index.js'
 import type { Env } from '../../../sdk/node/programs/run.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
-import type { CardDraft, SentPicture, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
+import type { CardDraft, SubagentOutcome, SubagentSpec, ToolResult } from '../providers/adapter.js'
 import type { ApprovalDraft, ApprovalFiles } from '../../approvals/contract.js'
 import type {
   CatalogCard,
@@ -15,6 +15,7 @@ import type {
 import type { NeedQuestion } from '../../needs/contract.js'
 import type { BrowserAct, BrowserCapture, BrowserReading, BrowserSession, BrowserUse } from '../../system/contract.js'
 import type { TreeFound, TreeSearch } from '../../workspace/contract.js'
+import type { KeepPicture } from '../outputs/pictures.js'
 import type { ShortenOutput } from '../outputs/shorten.js'
 import type { BackgroundProcess } from '../processes/background-process.js'
 import type { References } from '../secrets/references.js'
@@ -216,9 +217,6 @@ export interface ToolParts {
   readonly terminal: TerminalTools
   readonly processes: ProcessTools
 }
-
-/** Keeps a picture as a model is shown it, under the name of where it comes from. */
-export type KeepPicture = (name: string, bytes: Buffer) => Promise<SentPicture>
 
 /** The watchers and subagents that a call can use. */
 export interface CallContext {

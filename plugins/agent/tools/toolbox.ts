@@ -110,8 +110,12 @@ export const toolbox = (
         })
         const { path } = tool.describe(meant)
         if (!diagnose || !result.ok || !REWRITES.has(name) || path === undefined) return result
-        const text = textOf((await readFileAt(tree, path)).bytes)
-        return { ...result, text: result.text + (text === undefined ? '' : await diagnose(path, text, signal)) }
+        const errors = async () => {
+          const text = textOf((await readFileAt(tree, path)).bytes)
+          return text === undefined ? '' : diagnose(path, text, signal)
+        }
+        // The file is changed, whatever becomes of this.
+        return { ...result, text: result.text + (await errors().catch(() => '')) }
       } catch (error) {
         if (!signal.aborted) throw error
         return { ok: false, text: 'stopped', content: [{ type: 'text', text: 'stopped' }] }

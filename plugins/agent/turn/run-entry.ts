@@ -161,6 +161,8 @@ export class RunEntry {
   #bytes = 0
   #removed = false
   #tail: Promise<unknown> = Promise.resolve()
+  /** Called when input of somebody who may not land, or content from outside, came in, before the turn uses it. */
+  onOthers: (() => void) | undefined
 
   constructor(journals: Pick<Journals, 'append' | 'rewrite' | 'remove'>, fields: EntryFields, lines = 0) {
     this.#journals = journals
@@ -185,6 +187,7 @@ export class RunEntry {
   change(patch: Change, { flush = false } = {}): Promise<void> {
     const line = lineOf(patch)
     this.#fields = merged([this.#fields, line]) as EntryFields
+    if (patch.outsiders || patch.outside !== undefined) this.onOthers?.()
     return this.#write(line, flush)
   }
 

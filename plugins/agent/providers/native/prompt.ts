@@ -1,3 +1,5 @@
+import { stat } from 'node:fs/promises'
+import { ignored } from '../../../../sdk/index.js'
 import type { NoticeFrame } from '../../turn/frames/frames.js'
 import type { SentPicture } from '../adapter.js'
 import { attachedBytes } from '../attached-bytes.js'
@@ -25,8 +27,12 @@ export interface PromptOptions {
   readonly album: Map<string, string>
 }
 
+const NO_ROOM = 'is left out, because a request takes only the newest: read it again if you need it'
 const UNSEEN = '\n[this model takes no pictures, so you do not see it]'
 export const MOST_PICTURE = 5 * 1024 * 1024
+/** Servers refuse a request with more: pictures of results, of which the oldest are left out, make room. */
+const MOST_PICTURES = 20
+const MOST_PICTURE_BYTES = 16 * 1024 * 1024
 const CACHED: ProviderOptions = { anthropic: { cacheControl: { type: 'ephemeral' } } }
 
 /** Told where pictures are not sent. */
@@ -41,7 +47,8 @@ export const showsPictures = (entries: readonly SessionEntry[]): boolean =>
   entries.some(entry => entry.kind !== 'answer' && entry.pictures)
 
 /** The messages of a request: the same entries always make the same ones, so that a server's cache of them holds. */
-export const promptOf = async (entries: readonly SessionEntry[], options: PromptOptions): Promise<ModelPrompt> => {
+export const promptOf = async (entries: readonly SessionEntry[], asked: PromptOptions): Promise<ModelPrompt> => {
+  const options = { ...asked, leftOut: asked.pictures ? await picturesLeftOut(entries) : new Set<SentPicture>() }
   const messages: Message[] = [{ role: 'system', content: options.instructions }]
   for (let at = 0; at < entries.length; at++) {
     const entry = entries[at]!
@@ -56,18 +63,52 @@ export const promptOf = async (entries: readonly SessionEntry[], options: Prompt
   return messages
 }
 
+interface Converting extends PromptOptions {
+  /** There is no room for these. */
+  readonly leftOut: ReadonlySet<SentPicture>
+}
+
+/**
+ * The pictures of results that a request has no room for. Half of the room is made at once, so that the requests that
+ * follow begin with the same bytes.
+ */
+const picturesLeftOut = async (entries: readonly SessionEntry[]): Promise<ReadonlySet<SentPicture>> => {
+  const leftOut = new Set<SentPicture>()
+  const results: { readonly picture: SentPicture; readonly size: number }[] = []
+  let [count, bytes] = [0, 0]
+  for (const entry of entries) {
+    if (entry.kind === 'answer') continue
+    for (const picture of entry.pictures ?? []) {
+      const found = await stat(picture.absolute).catch(ignored('it is gone'))
+      const size = found?.size ?? 0
+      if (entry.kind === 'result') results.push({ picture, size })
+      count += 1
+      bytes += size
+      if (count <= MOST_PICTURES && bytes <= MOST_PICTURE_BYTES) continue
+      while (results.length > 1 && (count > MOST_PICTURES / 2 || bytes > MOST_PICTURE_BYTES / 2)) {
+        const oldest = results.shift()!
+        leftOut.add(oldest.picture)
+        count -= 1
+        bytes -= oldest.size
+      }
+    }
+  }
+  return leftOut
+}
+
 const userMessage = (content: UserContent): Message => ({ role: 'user', content })
 
 const wordsContent = async (
   { text, pictures = [] }: { readonly text: string; readonly pictures?: readonly SentPicture[] },
-  options: PromptOptions,
+  options: Converting,
 ): Promise<UserContent> => {
   const content: UserContent = [{ type: 'text', text: text || '(no words)' }]
   for (const picture of options.pictures ? pictures : []) content.push(await pictureContent(picture, options))
   return content
 }
 
-const pictureContent = async (picture: SentPicture, { album }: PromptOptions): Promise<PictureContent> => {
+const pictureContent = async (picture: SentPicture, { album, leftOut }: Converting): Promise<PictureContent> => {
+  if (leftOut.has(picture)) return { type: 'text', text: `[the picture ${picture.path} ${NO_ROOM}]` }
   const data = await pictureBytes(picture, album)
   return data
     ? { type: 'file', mediaType: picture.mime, data: { type: 'data', data } }
@@ -98,7 +139,7 @@ const resultsAfter = (entries: readonly SessionEntry[], at: number): Map<string,
 const answered = async (
   { parts, by }: AnswerEntry,
   results: ReadonlyMap<string, ResultEntry>,
-  options: PromptOptions,
+  options: Converting,
 ): Promise<readonly Message[]> => {
   const { by: asks } = options
   const content: AnswerContent = []

@@ -50,7 +50,7 @@ export interface TurnEnvironmentDeps {
   readonly instructions: () => Promise<string | undefined>
   /** The settings when a turn begins; undefined: this sandbox has none. */
   readonly settings: () => Promise<Settings | undefined>
-  readonly outputs: Pick<CommandOutputs, 'whole' | 'ledger' | 'keep'>
+  readonly outputs: Pick<CommandOutputs, 'whole' | 'ledger' | 'keep' | 'picture'>
   readonly remembered: Remembered
   readonly anchors: Anchors
   /** The folders that a turn limited to areas reaches. */

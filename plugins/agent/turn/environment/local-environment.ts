@@ -75,6 +75,8 @@ interface Tree extends PreparedTurn {
 
 /** How long the end of a turn waits for a running landing. */
 const SETTLE_MS = 30_000
+/** Why a program ended whose rights its turn no longer has, as the end of a sentence. */
+const OTHERS = 'because words of somebody who may not land, or content from outside, came in'
 
 /** Says in a turn what became of its private copy. */
 const warn = (turn: Turn, text: string): void =>
@@ -108,7 +110,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const { copies, conversations, workspace, locks, limiter, data, kept } = this.#deps
     const { id, branch } = conversation
     await waitsAfterOthers(conversations, turn)
-    await kept.endOthers(id, trustOf(turn, conversations.find(id)))
+    const trustNow = () => trustOf(turn, conversations.find(id))
+    await kept.endOthers(id, { trust: trustNow() })
+    turn.entry.onOthers = () => void kept.endOthers(id, { trust: trustNow() }, OTHERS)
     void turn.ended.then(limiter.of(id).listen(sentence => turn.fail(sentence)))
     const { input } = turn.message
     const again = turn.record.prepared
@@ -137,8 +141,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const answers = await needNotes(this.#deps.host, turn)
     // Others may have answered.
     await waitsAfterOthers(conversations, turn)
-    const trust = trustOf(turn, conversations.find(id))
-    const added = await this.#deps.additions(id, persona, trust)
+    const access = { trust: trustNow(), reach: processReach({ folders, ...(persona && { persona }) }) }
+    await kept.endOthers(id, access)
+    const added = await this.#deps.additions(id, persona, access.trust)
     const allowedTools = persona?.known === false ? [] : input.allowedTools
     const [landing, waiting] = await Promise.all([
       homeOfConversation(data, id, { alone: folders !== undefined }),
@@ -152,8 +157,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const brief = await briefTurn(this.#deps, turn, { root, folders, hidden: hiddenBy(wall), persona, around, skills })
     const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
     const notes = await turnNotes(this.#deps, turn, {
-      ...{ skills, persona, around, facts, answers, folders, allowedTools, session: conversation.session },
-      access: { trust, reach: processReach({ folders, ...(persona && { persona }) }) },
+      ...{ skills, persona, around, facts, answers, folders, allowedTools, session: conversation.session, access },
       more: { before: added.notes ?? [], after: brief.notes },
     })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
@@ -385,7 +389,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     }
     return turnIo(turn, prepared, adapterRun, {
       ...{ subagentDeps, expose, safety: this.#safety, instructed: instructedIn(prepared, wall) },
-      picture: (name, bytes) => outputs.whole.picture(conversationId, name, bytes),
+      picture: (name, bytes) => outputs.picture(conversationId, name, bytes),
       keep: prepared.outputs === undefined ? undefined : text => outputs.keep(conversationId, text),
       titled: text => nameAsSaid(this.#deps, conversationId, text),
       connected: this.#deps.connected(turn, prepared.persona),
@@ -396,7 +400,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
           // A script knows what it does.
           ...(turn.entry.fields.provider !== 'script' && {
             known: this.#known.of(conversationId),
-            diagnose: diagnoseIn(kept.diagnostics, conversationId, prepared, { wall, programs, access }),
+            diagnose: diagnoseIn(kept.diagnostics, turn, prepared, {
+              ...{ wall, access, remembered: () => remembered.names(conversationId) },
+            }),
           }),
         },
         wall,

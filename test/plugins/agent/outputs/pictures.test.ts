@@ -1,7 +1,10 @@
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { pictureOf, unseenBecause } from '../../../../plugins/agent/outputs/pictures.js'
+import { outputFolder } from '../../../../plugins/agent/outputs/whole-outputs.js'
+import { promptOf } from '../../../../plugins/agent/providers/native/prompt.js'
+import type { SessionEntry } from '../../../../plugins/agent/providers/native/session.js'
 import { requestTexts } from '../../../../plugins/agent/providers/native/request-texts.js'
 import { withChromium } from '../../../support/browser/browser.js'
 import { daemonWith } from '../../../support/daemon.js'
@@ -16,7 +19,7 @@ const png = (width: number, height: number, rest = 'x'): Buffer => {
   const size = Buffer.alloc(8)
   size.writeUInt32BE(width, 0)
   size.writeUInt32BE(height, 4)
-  return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR', 'latin1'), size, Buffer.from(rest)])
+  return Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR', 'latin1'), size, Buffer.from(`${rest}IEND`)])
 }
 const read = (path: string) => ({ name: 'Read', input: { path } })
 const timesIn = ({ text }: SeenRequest, part: string): number => text.split(part).length - 1
@@ -39,6 +42,7 @@ const reading = async (
     pictures = [] as readonly string[],
     groups = [] as readonly string[],
     calls = [] as readonly Call[],
+    drawing = (_data: string): void => {},
   } = {},
 ) => {
   const server = await modelServer(t, protocol, request => {
@@ -61,6 +65,7 @@ const reading = async (
       'endpoints.target': () => server.target({ models: [MODEL] }),
       'mcp.tools': () => ({ tools: [{ ...tool, readOnly: true, approve: false }], problems: [] }) as never,
       'mcp.call': async function* () {
+        drawing(daemon.data)
         const shown = pictures.map(data => ({ data, mime: 'image/png' }))
         yield { kind: 'result', ok: true, text: 'drawn', pictures: shown }
       } as never,
@@ -182,7 +187,7 @@ t.test('the kind and size of pictures are those of their headers, and broken hea
     if (!size) t.match(unseenBecause(picture), 'its header is broken')
   }
   t.equal(pictureOf(bytes('<svg xmlns="x"/>')), undefined)
-  t.match(unseenBecause(Buffer.concat([png(4, 4), Buffer.alloc(4_000_000)])), /found 4000025 bytes/)
+  t.match(unseenBecause(Buffer.concat([png(4, 4), Buffer.alloc(4_000_000)])), /found 4000029 bytes/)
 })
 
 t.test('the shield is told of pictures in results, and reads and changes their words alone', t => {
@@ -199,3 +204,69 @@ t.test('the shield is told of pictures in results, and reads and changes their w
   t.ok(binary)
   t.end()
 })
+
+t.test('a picture that is not whole is refused with a sentence', async t => {
+  const bytes = (text: string): Buffer => Buffer.from(text, 'latin1')
+  const jpeg = '\xff\xd8\xff\xc0\0\x0b\x08\0\x05\0\x06\x03\x01\0\0'
+  const webp = 'RIFF\x1a\0\0\0WEBPVP8X\x0a\0\0\0\0\0\0\0\x02\0\0\x03\0\0'
+  const whole = {
+    PNG: png(3, 4),
+    GIF: bytes('GIF89a\x03\0\x04\0;'),
+    JPEG: bytes(`${jpeg}\xff\xd9`),
+    WebP: bytes(`${webp}....`),
+  }
+  for (const [name, picture] of Object.entries(whole)) {
+    t.equal(unseenBecause(picture), undefined, name)
+    t.equal(unseenBecause(picture.subarray(0, -1)), 'its end is missing: it may still be written', name)
+  }
+  t.equal(unseenBecause(bytes(`\x89PNG\r\n${'x'.repeat(40)}IEND`)), 'its header is broken')
+})
+
+t.test('a result is there although its picture cannot be kept', async t => {
+  const { server, turn } = await reading(t, 'anthropic', [], {
+    calls: [{ name: 'draw', input: {} }],
+    pictures: [PICTURE.toString('base64')],
+    drawing: data => {
+      rmSync(outputFolder(data, 'c'), { recursive: true, force: true })
+      writeFileSync(outputFolder(data, 'c'), '')
+    },
+  })
+  await turn()
+  const { text } = server.requests.at(-1)!
+  t.match(text, /drawn\\n\[picture 1 is not shown: it could not be kept: the disk is full or failing\]/)
+})
+
+t.test(
+  'a request has no more pictures of results than servers take, the newest, and later ones begin alike',
+  async t => {
+    const folder = t.testdir({ small: 'x', large: 'x'.repeat(3_900_000) })
+    /** What reading so many pictures one after another leaves in a session. */
+    const sentAfter = async (count: number, file: string) => {
+      const entries = Array.from({ length: count }, (_, at): SessionEntry[] => {
+        const usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0 }
+        const call = { kind: 'call', id: `${at}`, frame: `${at}`, name: 'Read', input: {} } as const
+        const pictures = [{ path: `${at}.png`, absolute: join(folder, file), mime: 'image/png' }]
+        return [
+          { kind: 'answer', n: 2 * at, run: 'r', parts: [call], usage, by: 'm' },
+          { kind: 'result', n: 2 * at + 1, frame: `${at}`, ok: true, text: 'a picture', pictures },
+        ]
+      }).flat()
+      const options = { instructions: '', by: 'm', pictures: true, picturesInResults: true, marksCache: false }
+      const prompt = await promptOf(entries, { ...options, album: new Map() })
+      const shown = prompt.flatMap(({ role, content }) =>
+        role === 'tool'
+          ? content.map(part => part.type === 'tool-result' && JSON.stringify(part.output).includes('"type":"file"'))
+          : [],
+      )
+      return { shown, count: shown.filter(Boolean).length }
+    }
+    t.equal((await sentAfter(20, 'small')).count, 20)
+    const [after21, after30] = [await sentAfter(21, 'small'), await sentAfter(30, 'small')]
+    t.equal(after21.count, 10)
+    t.equal(after30.count, 19)
+    t.same(after30.shown.slice(0, 21), after21.shown, 'nothing else goes meanwhile')
+    t.equal(after30.shown.at(-1), true)
+    const large = await sentAfter(9, 'large')
+    t.ok(large.count > 0 && large.count * 3_900_000 <= 16 * 1024 * 1024, `${large.count}`)
+  },
+)

@@ -1,9 +1,10 @@
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import type { ScriptedReply, SeenRequest } from '../../../support/servers/model-server.js'
 import { ConversationProcesses } from '../../../../plugins/agent/processes/conversation-processes.js'
+import { processTools } from '../../../../plugins/agent/processes/process-tools.js'
 import { Masker } from '../../../../sdk/node/access/masker.js'
 import { exactly } from '../../../support/lists.js'
 import { briefedWorld, saidIn } from '../briefing/world.js'
@@ -152,19 +153,30 @@ t.test('a flood keeps the end of its output, and a time limit ends a command', a
   )
   await world.turn('c', { prompt: 'flood' })
   const whole = resultsIn(world.server.requests.at(-1)!).at(-1)!
-  t.match(whole, /^\[the output from 0 to \d+ is no longer kept\]\n[flod]*\nflood|^flood/)
+  t.match(whole, /^(?:\[the output from 0 to \d+ is no longer kept\]\n)?[flod]*\nflood\n/)
   t.match(whole, /\[sh-1 was ended after 2500 ms;/)
 })
 
-t.test('a conversation runs at most sixteen commands in the background, and lists the last that ended', async t => {
+/** The commands of conversations, without a daemon, and how one starts. */
+const alone = (t: Test, masker: () => Masker = () => new Masker([])) => {
   const processes = new ConversationProcesses({
     store: { all: async () => [], set: async () => {}, delete: async () => true } as never,
     log: { warn: () => {} },
-    masker: () => new Masker([]),
+    masker,
   })
-  const walled = { program: 'sleep', args: ['600'], env: { PATH: '/usr/bin:/bin' }, cwd: '/', enforced: false }
-  const start = (run = 'r') =>
-    processes.start('c', { walled, shown: 'sleep 600', run, access: { trust: 'lands', reach: '' } })
+  t.teardown(() => processes.close())
+  const start = (command: string, { conversation = 'c', run = 'r' } = {}) => {
+    const args = ['-c', command]
+    const walled = { program: 'sh', args, env: { PATH: '/usr/bin:/bin' }, cwd: '/', enforced: false }
+    const access = { trust: 'lands', reach: '' } as const
+    return processes.start(conversation, { walled, shown: command, run, access })
+  }
+  return { processes, start }
+}
+
+t.test('a conversation runs at most sixteen commands in the background, and lists the last that ended', async t => {
+  const { processes, start: begin } = alone(t)
+  const start = (run = 'r') => begin('sleep 600', { run })
   for (let n = 0; n < 16; n++) start(n < 12 ? 'early' : 'late')
   t.throws(() => start(), { message: 'expected at most 16 commands in the background, found 16: end one first' })
   await processes.end('c', 'here', ({ run }) => run === 'early')
@@ -241,4 +253,93 @@ t.test('a turn with other rights neither reads nor keeps what an earlier one sta
   const [list, output] = resultsIn(request)
   t.match(list, /^sh-1 was ended because the next turn has other rights, .*: \[by a turn with other access\]$/)
   t.match(output, 'sh-1 was started by a turn with other access')
+})
+
+t.test('words of somebody who may not land end what would run them with the rights of work that lands', async t => {
+  const world = await briefedWorld(
+    t,
+    calling({
+      first: [background(BEATS), shell('touch now; until [ -e go ]; do sleep 0.1; done')],
+      'change what': [look('output', { id: 'sh-1' })],
+    }),
+  )
+  const at = (name: string): string => join(world.workspace, name)
+  const turn = world.turn('c', { prompt: 'first' })
+  await Promise.all([appears(at('beats')), appears(at('now'))])
+  t.notOk(await isStill(at('beats')))
+  const other = (await world.token('drive')).client
+  await other.call('POST /agent/steer', { conversationId: 'c', text: 'change what it runs' })
+  t.ok(await isStill(at('beats')), 'before the model has read them')
+  writeFileSync(at('go'), '')
+  await turn
+  t.match(resultsIn(world.server.requests.at(-1)!).at(-1), /sh-1 was started by a turn with other access/)
+})
+
+t.test('a turn that reaches less ends what would run its files with the reach of an earlier one', async t => {
+  const powers = { files: 'write', shell: true, code: true, web: true, delegate: true } as const
+  const lists = { connectors: [], devices: [], mcp: [], extensions: [] }
+  const world = await briefedWorld(t, calling({ first: [background(BEATS)], second: [look('list')] }), {
+    fakes: {
+      'personas.forTurn': ({ actsAs: id }) =>
+        ({ ...{ id, known: true, capabilities: [], notes: [], models: [] }, powers: { ...powers, ...lists } }) as never,
+    },
+  })
+  await world.turn('c', { prompt: 'first' })
+  await appears(join(world.workspace, 'beats'))
+  await world.turn('c', { prompt: 'second', actsAs: 'helper' })
+  t.ok(await isStill(join(world.workspace, 'beats')))
+  const [list] = resultsIn(world.server.requests.at(-1)!)
+  t.match(list, /^sh-1 was ended because the next turn has other rights/)
+})
+
+t.test('a command does not begin when its turn was stopped, or has other rights, before its wall stood', async t => {
+  const { processes } = alone(t)
+  const folder = t.testdir({ w: {}, d: {} })
+  const [workspace, data] = [join(folder, 'w'), join(folder, 'd')]
+  const tools = (signal: AbortSignal, trusts: readonly ('lands' | 'waits')[]) => {
+    const left = [...trusts]
+    return processTools(
+      processes,
+      { conversationId: 'c', run: 'r', signal },
+      { root: workspace, cwd: workspace },
+      {
+        wall: { workspace, data },
+        programs: { begun: () => () => {}, onStart: () => {} },
+        access: () => ({ trust: left.shift() ?? 'waits', reach: '' }),
+      },
+    )
+  }
+  const start = (of: ReturnType<typeof tools>) => of.start('sleep 600', workspace, { shown: 'sleep 600' })
+  await t.rejects(start(tools(AbortSignal.abort(), ['waits'])), { name: 'AbortError' })
+  await t.rejects(start(tools(new AbortController().signal, ['lands', 'waits'])), {
+    message: 'the rights of this turn have changed: start it again',
+  })
+  t.same(processes.all('c'), [])
+})
+
+t.test('a value that is stored while a command runs is masked in all that it writes from then on', async t => {
+  let values: { name: string; value: string }[] = []
+  const { start } = alone(t, () => new Masker(values))
+  const process = start('read -r line; printf %s tok-0123456789; sleep 0.5; printf %s -abcdefghij')
+  values = [{ name: 'NEW', value: 'tok-0123456789-abcdefghij' }]
+  process.write('go\n')
+  await process.over
+  t.equal(process.kept, '{{secret:NEW}}')
+})
+
+t.test('outputs of ended commands are forgotten when many others have ended, and say so', async t => {
+  const { start } = alone(t)
+  const first = start('echo first', { conversation: 'early' })
+  await first.over
+  t.equal(first.output(0).text, 'first\n')
+  for (let n = 0; n < 64; n++) await start('true', { conversation: `c-${n % 8}` }).over
+  t.same(first.output(0), { text: '', from: 6, to: 6 })
+})
+
+t.test('floods of many commands together are read at the pace of one', async t => {
+  const { start } = alone(t)
+  const all = Array.from({ length: 8 }, () => start('timeout 1.5 yes'))
+  await Promise.all(all.map(({ over }) => over))
+  const read = all.reduce((sum, process) => sum + process.output(0).to, 0)
+  t.ok(read < 36 * 1024 * 1024, `${read} characters`)
 })

@@ -126,6 +126,8 @@ t.test('the card shows the whole command or path, and what is too long to be sho
 
 t.test('plan mode runs only commands that are known to be read-only', async t => {
   t.equal(decide(call('execute', { command: 'git status' }), state('plan')).verdict, 'go')
+  const input = call('execute', { name: 'Process', command: 'git status' })
+  t.equal(decide(input, state('plan')).verdict, 'refuse', 'what a program makes of its input is not known')
   t.match(decide(call('execute', { command: 'npm test' }), state('plan')), { verdict: 'refuse', reason: /plan mode/ })
 })
 
