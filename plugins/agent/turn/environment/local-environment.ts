@@ -135,7 +135,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const persona = await personaOf(this.#deps.host, conversation.actsAs)
     const folders = keptFolders(persona, areas)
     const skills = await skillsOf(this.#deps.host, persona, folders)
-    const added = await this.#deps.additions(id, persona, trustOf(turn, conversations.find(id)))
+    const reach = processReach({ folders, ...(persona && { persona }) })
+    const added = await this.#deps.additions(id, persona, { trust: trustOf(turn, conversations.find(id)), reach })
     const allowedTools = persona?.known === false ? [] : input.allowedTools
     const [landing, waiting] = await Promise.all([
       homeOfConversation(data, id, { alone: folders !== undefined }),
@@ -150,7 +151,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
     const notes = await turnNotes(this.#deps, turn, {
       ...{ skills, persona, around, facts, folders, allowedTools, session: conversation.session },
-      access: { trust, reach: processReach({ folders, ...(persona && { persona }) }) },
+      access: { trust, reach },
       more: { before: added.notes ?? [], after: brief.notes },
     })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
