@@ -145,6 +145,16 @@ export interface ConnectionSkill {
   /** A whole `SKILL.md`. */
   text: string
 }
+/** A turn that begins. */
+export interface EnvironmentAsked {
+  conversationId: string
+  /** The connections that it may use; left out: all. */
+  capabilities?: string[]
+  /** Whose work it is. */
+  trust?: 'lands' | 'waits' | 'outside'
+  /** What it reaches, as text. */
+  reach?: string
+}
 /** What the programs of a turn get of the connections; the variables have secret values: never shown, never stored. */
 export interface TurnVariables {
   variables: { [name: string]: string }
@@ -199,13 +209,10 @@ export interface CapabilityServices {
   'mcp.release'(input: { conversationId: string }): Ok
   /**
    * Gives the variables of the connected command-line tools, what ssh needs for the connected servers, the socket of
-   * the container engine, and the folders of plugins. A container engine that served work of another `trust` ends.
+   * the container engine, and the folders of plugins. A container engine that served a turn of another `trust` or
+   * `reach` ends.
    */
-  'env.variables'(input: {
-    conversationId: string
-    capabilities?: string[]
-    trust?: 'lands' | 'waits' | 'outside'
-  }): TurnVariables
+  'env.variables'(input: EnvironmentAsked): TurnVariables
   /** Gives the browser's profile of an account that a turn may use. 404: it has none. */
   'capabilities.profile'(input: { id: string; capabilities?: string[] }): AccountProfile
   /**

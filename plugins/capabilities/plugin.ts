@@ -157,7 +157,8 @@ export const activate = async (host: Host): Promise<void> => {
       const { entry, problem } = await capabilities.entries.open(found)
       return problem ? refuse('conflict', problem.detail!) : runtimeOf(entry, found.label)
     },
-    'env.variables': async ({ conversationId, capabilities: wanted, trust }) => {
+    'env.variables': async asked => {
+      const { capabilities: wanted } = asked
       const variables: { [name: string]: string } = {}
       const reached: OpenEntry[] = []
       let engine: OpenEntry | undefined
@@ -170,7 +171,7 @@ export const activate = async (host: Host): Promise<void> => {
         else Object.assign(variables, variablesOfCli(entry, cards.cli(entry.config.provider)))
       }
       const servers = await serversForTurn(host, doors, reached)
-      const containers = await engineForTurn(engines, { conversationId, trust }, engine)
+      const containers = await engineForTurn(engines, asked, engine)
       const notes = [...(servers.notes ?? []), ...(containers.notes ?? [])]
       const agents = await plugins.folders(wanted)
       const shown = agents.filter(({ dir, seen }) => dir !== seen).map(({ dir, seen }) => ({ from: dir, to: seen }))

@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import { Refusal, refuse, type Host } from '../../../sdk/index.js'
 import { ownProgram } from '../../../sdk/node/programs/own-programs.js'
 import { listEnv } from '../../../sdk/node/programs/run.js'
-import type { Trust } from '../../../sdk/node/wall/spec.js'
 import { runWalled, wallKind } from '../../../sdk/node/wall/wall.js'
-import type { TurnVariables } from '../contract.js'
+import type { EnvironmentAsked, TurnVariables } from '../contract.js'
 import type { Entries } from '../records/entries.js'
 import { activeStatus, failingStatus, type KindHandler, type OpenEntry } from '../records/kinds.js'
 import { ENGINE_CHILD } from './engine-process.js'
@@ -115,7 +114,7 @@ export const dockerKind = (host: Deps, engines: ContainerEngines, entries: () =>
       report(`podman ${version} answers; it keeps images with ${driver}`)
       report('turns find an engine of their own in DOCKER_HOST')
       // Those that run have the settings of before.
-      await engines.endAll()
+      await engines.restart()
       return activeStatus()
     },
     probe: async (entry, signal, thorough) => {
@@ -148,13 +147,13 @@ const NOTE = [
 /** What the programs of a turn get of the connected engine. */
 export const engineForTurn = async (
   engines: ContainerEngines,
-  { conversationId, trust }: { readonly conversationId: string; readonly trust?: Trust | undefined },
+  { conversationId, trust, reach = '' }: EnvironmentAsked,
   entry: OpenEntry | undefined,
 ): Promise<TurnVariables> =>
   entry === undefined
     ? { variables: {} }
     : {
         variables: { DOCKER_HOST: SOCKET, CONTAINER_HOST: SOCKET },
-        files: [{ from: await engines.open(conversationId, trust), to: FOLDER }],
+        files: [{ from: await engines.open(conversationId, trust && { trust, reach }), to: FOLDER }],
         notes: [{ title: 'Containers', text: NOTE }],
       }

@@ -2,14 +2,12 @@
 // the daemon hands over. With `look` it starts the engine, says what it is, and ends; with `runtime` it changes the
 // settings of a container that is about to be created.
 import { spawn } from 'node:child_process'
-import { readFileSync, rmSync, mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { ENGINE_SCRIPT, RUNTIME_SCRIPT } from './engine-script.js'
+import { ENGINE_FOLDER, ENGINE_SCRIPT, ENGINE_SOCKET, runtimeScript } from './engine-script.js'
 
-const FOLDER = '/tmp/.sandbox-engine'
-const SOCKET = `${FOLDER}/engine.sock`
 const START_MS = 25_000
 const LOOK_AGAIN_MS = 25
 const MOST_HEAD = 64 * 1024
@@ -52,21 +50,19 @@ const changeConfig = (path: string): void => {
 
 /** Starts the engine; resolves when it answers. */
 const start = async (store: string): Promise<void> => {
-  rmSync(FOLDER, { recursive: true, force: true })
-  mkdirSync(FOLDER, { mode: 0o700 })
+  mkdirSync(ENGINE_FOLDER, { mode: 0o700 })
   const { SANDBOX_ENGINE: files = '{}', ...env } = process.env
   const conf = JSON.parse(files) as { [name: string]: string }
-  const runtime = RUNTIME_SCRIPT.replace('NODE', process.execPath).replace('CHILD', process.argv[1]!)
   const engine = spawn(
     'unshare',
-    ['--user', '--map-root-user', '--mount', '--', 'sh', '-c', ENGINE_SCRIPT, 'engine', SOCKET, store],
+    ['--user', '--map-root-user', '--mount', '--', 'sh', '-c', ENGINE_SCRIPT, 'engine', store],
     {
       stdio: ['ignore', 'ignore', 'pipe'],
       env: {
         ...env,
         CONF_CONTAINERS: conf['containers.conf'],
         CONF_REGISTRIES: conf['registries.conf'],
-        CONF_RUNTIME: runtime,
+        CONF_RUNTIME: runtimeScript(process.execPath, process.argv[1]!),
       },
     },
   )
@@ -92,7 +88,7 @@ const fail = (sentence: string): never => {
 
 const ask = (path: string): Promise<string> =>
   new Promise((resolve, reject) => {
-    request({ socketPath: SOCKET, path, headers: { host: 'engine' } }, answer => {
+    request({ socketPath: ENGINE_SOCKET, path, headers: { host: 'engine' } }, answer => {
       let text = ''
       answer.setEncoding('utf8').on('data', (piece: string) => (text += piece))
       answer.once('end', () => resolve(text)).once('error', reject)
@@ -208,7 +204,7 @@ const serveOne = async (client: Socket): Promise<void> => {
 }
 
 const forward = (client: Socket, head: readonly string[], rest: Buffer): void => {
-  const far = connect({ path: SOCKET, allowHalfOpen: true }, () => {
+  const far = connect({ path: ENGINE_SOCKET, allowHalfOpen: true }, () => {
     far.write(Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'))
     if (rest.length > 0) far.write(rest)
     client.pipe(far)

@@ -56,9 +56,9 @@ export class EngineProcess {
     return this.#process.over
   }
 
-  /** Hands a connection of a turn's program over to it. */
-  hand(client: Socket): void {
-    this.#process.hand(client)
+  /** Hands a connection of a turn's program over to it; resolves when it is sent. */
+  hand(client: Socket): Promise<void> {
+    return this.#process.hand(client)
   }
 
   end(): Promise<void> {

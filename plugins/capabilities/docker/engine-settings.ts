@@ -1,6 +1,7 @@
 import { isIPv4 } from 'node:net'
 import { refuse } from '../../../sdk/index.js'
 import type { OpenEntry } from '../records/kinds.js'
+import { ENGINE_FOLDER } from './engine-script.js'
 
 /** What a connection says about its engine. */
 export interface EngineSettings {
@@ -84,9 +85,9 @@ export const engineFiles = ({ mirror, insecure, pool }: EngineSettings): { [name
     'cgroup_manager = "cgroupfs"',
     'events_logger = "file"',
     'runtime = "crun"',
-    'tmp_dir = "/var/run/libpod"',
+    `tmp_dir = "${ENGINE_FOLDER}/run/libpod"`,
     '[engine.runtimes]',
-    'crun = ["/var/conf/runtime"]',
+    `crun = ["${ENGINE_FOLDER}/conf/runtime"]`,
     ...(pool === undefined ? [] : ['[network]', `default_subnet_pools = [{"base" = "${pool}", "size" = 24}]`]),
     '',
   ].join('\n'),

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdir, open, readdir, realpath, rm, stat, type FileHandle } from 'node:fs/promises'
 import { createServer, type Server, type Socket } from 'node:net'
@@ -15,6 +16,8 @@ import { engineFiles, type EngineSettings } from './engine-settings.js'
 /** How long an engine stays when no turn of its conversation runs. */
 const IDLE_MS = 600_000
 const MOST_WAITING = 64
+/** How long somebody may take to read a refusal. */
+const REFUSED_MS = 5000
 const DOOR = 'engine.sock'
 const DOORS = 'engine-doors'
 const STORES = 'engine-stores'
@@ -23,10 +26,18 @@ interface Door {
   readonly server: Server
   /** The folder; its path can be longer than the path of a socket may be. */
   readonly folder: FileHandle
+  /** Connections that no engine has yet. */
   readonly waiting: Set<Socket>
 }
 
 type EnginesHost = Pick<Host, 'call' | 'serves' | 'place' | 'signal' | 'log'>
+
+/** What a turn may reach. */
+interface TurnReach {
+  readonly trust: Trust
+  /** The persona and the folders, as text. */
+  readonly reach: string
+}
 
 interface EnginesDeps {
   readonly host: EnginesHost
@@ -42,8 +53,10 @@ interface EnginesDeps {
  */
 export class ContainerEngines {
   readonly #deps: EnginesDeps
-  readonly #doors = new Map<string, Promise<Door>>()
+  readonly #doors = new Map<string, Door>()
   readonly #engines = new Map<string, EngineProcess>()
+  /** The name of what the turn that began last reaches. */
+  readonly #reaches = new Map<string, string>()
   readonly #mutex = new KeyedMutex()
   readonly #idle = new Map<string, NodeJS.Timeout>()
 
@@ -53,25 +66,23 @@ export class ContainerEngines {
   }
 
   /**
-   * Opens the socket of a conversation's engine for a turn; returns the real path of its folder. An engine of work of
-   * another trust ends with its containers.
+   * Opens the socket of a conversation's engine for a turn; returns the real path of its folder. An engine of turns
+   * that reach something else, or whose work is of another trust, ends with its containers, and what these turns left
+   * finds no other.
    */
-  async open(conversationId: string, trust?: Trust): Promise<string> {
-    if (trust !== undefined)
-      await this.#mutex.with(conversationId, async () => {
-        const running = this.#engines.get(conversationId)
-        if (running && running.trust !== trust) await this.#end(conversationId)
-      })
-    clearTimeout(this.#idle.get(conversationId))
-    this.#idle.delete(conversationId)
-    let door = this.#doors.get(conversationId)
-    if (!door) {
-      door = this.#open(conversationId)
-      this.#doors.set(conversationId, door)
-      door.catch(() => this.#doors.delete(conversationId))
-    }
-    await door
-    return realpath(this.#doorOf(conversationId))
+  open(conversationId: string, turn?: TurnReach): Promise<string> {
+    return this.#mutex.with(conversationId, async () => {
+      const running = this.#engines.get(conversationId)
+      const reach = turn ? nameOf(turn) : (this.#reaches.get(conversationId) ?? nameOf())
+      const others = this.#reaches.get(conversationId) !== reach || (running && turn && running.trust !== turn.trust)
+      if (others) await this.#close(conversationId)
+      this.#reaches.set(conversationId, reach)
+      clearTimeout(this.#idle.get(conversationId))
+      this.#idle.delete(conversationId)
+      const path = join(this.#doorsOf(conversationId), reach)
+      if (!this.#doors.has(conversationId)) this.#doors.set(conversationId, await this.#open(conversationId, path))
+      return realpath(path)
+    })
   }
 
   /** A turn ended: without another one the engine ends after a while. */
@@ -86,22 +97,19 @@ export class ContainerEngines {
   async release(conversationId: string): Promise<void> {
     clearTimeout(this.#idle.get(conversationId))
     this.#idle.delete(conversationId)
-    const opening = this.#doors.get(conversationId)
-    this.#doors.delete(conversationId)
-    const door = await opening?.catch(() => undefined)
-    if (door) {
-      for (const socket of door.waiting) socket.destroy()
-      await new Promise(closed => door.server.close(closed))
-      await door.folder.close()
-    }
-    await this.#mutex.with(conversationId, () => this.#end(conversationId))
+    await this.#mutex.with(conversationId, () => this.#close(conversationId))
+  }
+
+  /** Ends every engine with its containers: who connects next finds one with the settings of then. */
+  async restart(): Promise<void> {
+    await Promise.all([...this.#engines.keys()].map(id => this.#mutex.with(id, () => this.#end(id))))
   }
 
   /** Ends the engine of a conversation, and removes its images and containers. */
   async forget(conversationId: string): Promise<void> {
     await this.release(conversationId)
     await remove(this.#storeOf(conversationId))
-    await remove(this.#doorOf(conversationId))
+    await remove(this.#doorsOf(conversationId))
   }
 
   /** Ends every engine; its images stay. */
@@ -115,20 +123,19 @@ export class ContainerEngines {
     for (const folder of [DOORS, STORES]) await remove(join(this.#deps.host.place.folder, folder))
   }
 
-  /** Whether a container of any conversation may run. */
-  get busy(): boolean {
-    return [...this.#engines.values()].some(engine => !engine.over)
-  }
-
   /** Removes what is left of conversations that are gone. */
   async sweep(): Promise<void> {
     const { data, folder } = this.#deps.host.place
     for (const kind of [DOORS, STORES])
       for (const id of await readdir(join(folder, kind)).catch(() => [] as string[]))
-        if (!(await stat(conversationHome(data, id)).catch(() => undefined))) await remove(join(folder, kind, id))
+        await this.#mutex.with(id, async () => {
+          // A first turn opens its socket before its home is there.
+          if (this.#doors.has(id) || (await stat(conversationHome(data, id)).catch(() => undefined))) return
+          await remove(join(folder, kind, id))
+        })
   }
 
-  #doorOf(conversationId: string): string {
+  #doorsOf(conversationId: string): string {
     return join(this.#deps.host.place.folder, DOORS, conversationId)
   }
 
@@ -136,8 +143,7 @@ export class ContainerEngines {
     return join(this.#deps.host.place.folder, STORES, conversationId)
   }
 
-  async #open(conversationId: string): Promise<Door> {
-    const path = this.#doorOf(conversationId)
+  async #open(conversationId: string, path: string): Promise<Door> {
     await mkdir(path, { recursive: true, mode: 0o700 })
     await rm(join(path, DOOR), { force: true })
     const folder = await open(path, 'r')
@@ -147,7 +153,7 @@ export class ContainerEngines {
       waiting.add(socket)
       socket.once('close', () => waiting.delete(socket))
       socket.on('error', () => socket.destroy())
-      void this.#serve(conversationId, socket).finally(() => waiting.delete(socket))
+      void this.#serve(conversationId, socket).then(handed => void (handed && waiting.delete(socket)))
     })
     server.listen({ path: `/proc/self/fd/${folder.fd}/${DOOR}` }).unref()
     try {
@@ -159,19 +165,25 @@ export class ContainerEngines {
     return { server, folder, waiting }
   }
 
-  async #serve(conversationId: string, socket: Socket): Promise<void> {
+  /** Answers whether an engine has the connection. */
+  async #serve(conversationId: string, socket: Socket): Promise<boolean> {
     try {
       const engine = await this.#mutex.with(conversationId, () => this.#engine(conversationId))
-      if (!socket.destroyed) engine.hand(socket)
+      if (!socket.destroyed) await engine.hand(socket)
+      return true
     } catch (error) {
       if (!(error instanceof Refusal))
         this.#deps.host.log.warn('starting a container engine failed', { error: String(error) })
       const message = error instanceof Refusal ? error.message : 'the container engine could not be started'
       const body = JSON.stringify({ message })
+      // Its end is noticed only where it is read.
+      const late = setTimeout(() => socket.destroy(), REFUSED_MS)
+      socket.once('close', () => clearTimeout(late)).resume()
       socket.end(
         'HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\nconnection: close\r\n'
           + `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
       )
+      return false
     }
   }
 
@@ -208,6 +220,17 @@ export class ContainerEngines {
     return { ...command, limits: countedFor(host, conversationId) }
   }
 
+  async #close(conversationId: string): Promise<void> {
+    const door = this.#doors.get(conversationId)
+    this.#doors.delete(conversationId)
+    this.#reaches.delete(conversationId)
+    for (const socket of door?.waiting ?? []) socket.destroy()
+    // Its end is not waited for: Node waits for connections that the engine has, and a program may keep one for hours.
+    door?.server.close()
+    await this.#end(conversationId)
+    await door?.folder.close()
+  }
+
   async #end(conversationId: string): Promise<void> {
     const engine = this.#engines.get(conversationId)
     this.#engines.delete(conversationId)
@@ -215,9 +238,17 @@ export class ContainerEngines {
   }
 }
 
-/** Removes a folder in a process of its own: an image may have a hundred thousand files. */
+/** The name of the folder in which the turns that reach the same find the socket. */
+const nameOf = (turn?: TurnReach): string => hash('sha256', JSON.stringify(turn ?? {})).slice(0, 16)
+
+/**
+ * Removes a folder in a process of its own: an image may have a hundred thousand files. Folders of an image may be
+ * read-only, from which the superuser alone removes something.
+ */
 const remove = async (folder: string): Promise<void> => {
   if (!(await stat(folder).catch(() => undefined))) return
-  const { code, stderr } = await run(await needProgram('rm'), ['-rf', '--', folder], { cwd: '/', env: await ownEnv() })
+  const options = { cwd: '/', env: await ownEnv() }
+  if (process.getuid?.() !== 0) await run(await needProgram('chmod'), ['-R', 'u+rwX', '--', folder], options)
+  const { code, stderr } = await run(await needProgram('rm'), ['-rf', '--', folder], options)
   if (code !== 0) throw new Error(`removing container images failed: ${stderr.slice(0, 300)}`)
 }

@@ -107,7 +107,7 @@ export class Limiter {
     else if (memory > limits.memory) {
       kept.looking = true
       void memoryOver(procs, folders, limits.memory)
-        .then(bytes => void (bytes && group.exceed('memory', bytes)))
+        .then(bytes => void (bytes && group.exceed('memory', Number.isFinite(bytes) ? bytes : undefined)))
         .finally(() => (kept.looking = false))
     }
     const now = performance.now()
@@ -149,7 +149,8 @@ const memoryOver = async (
   const files = sum(procs.map(tmpfsBehind))
   const rough = sum(held) + files
   if (rough <= most) return undefined
-  if (Math.max(...held) > most) return Math.max(...held)
+  const largest = Math.max(files, ...held)
+  if (largest > most) return largest
   // Children of a large process share its pages: counted for each, an honest build would be too large.
   let exact = files
   for (const folder of folders) exact += await shareOf(folder)

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, readlinkSync, statfsSync, statSync } from 'node:fs'
+import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync, statfsSync, statSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -125,14 +125,44 @@ export const shareOf = async (folder: string): Promise<number> => {
   return kilobytes(rollup, 'Pss_Anon') + kilobytes(rollup, 'Pss_Shmem') + kilobytes(rollup, 'SwapPss')
 }
 
-/** `<id> <parent> <device> <root> <place> …` of proc(5), `/proc/<pid>/mountinfo`. */
-const tmpfsOf = (folder: string): Map<string, string> => {
-  const found = new Map<string, string>()
-  for (const line of textOf(`${folder}/mountinfo`).split('\n')) {
-    const [, , device = '', , place = ''] = line.split(' ')
-    if (line.includes(' - tmpfs ')) found.set(device, place)
+/** The most that is read of the mounts of all namespaces, and the most memory file systems: more would take long. */
+const MOST_OF_MOUNTS = 4 * 1024 * 1024
+const MOST_TMPFS = 4000
+const piece = Buffer.allocUnsafe(64 * 1024)
+
+/** The bytes of a file as characters, hardly more than so many. */
+const beginOf = (path: string, most: number): string => {
+  let text = ''
+  try {
+    const file = openSync(path, 'r')
+    try {
+      for (let size = -1; size !== 0 && text.length < most; text += piece.toString('latin1', 0, size))
+        size = readSync(file, piece)
+    } finally {
+      closeSync(file)
+    }
+  } catch {
+    // It ended meanwhile.
   }
-  return found
+  return text
+}
+
+/** A path of proc(5), `/proc/<pid>/mountinfo`, in which blanks are written as numbers. */
+export const writtenPath = (written: string): string =>
+  written.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
+
+/** `<id> <parent> <device> <root> <place> …` of proc(5), `/proc/<pid>/mountinfo`. */
+const tmpfsIn = (mountinfo: string): [device: string, place: string][] =>
+  mountinfo.split('\n').flatMap(line => {
+    if (!line.includes(' - tmpfs ')) return []
+    const [, , device = '', , place = ''] = line.split(' ')
+    return [[device, writtenPath(place)]]
+  })
+
+/** A device such as `0:300` as stat(2) tells it. */
+const numberOf = (device: string): number => {
+  const [major = 0, minor = 0] = device.split(':').map(Number)
+  return (major << 8) + (minor & 0xff) + (minor >> 8) * 2 ** 20
 }
 
 const mountsSeenBy = (folder: string): string | undefined => {
@@ -145,24 +175,31 @@ const mountsSeenBy = (folder: string): string | undefined => {
 
 /**
  * What lies in the memory file systems of a wall's own, such as its /dev/shm, and in those that programs behind it
- * mounted in namespaces of their own, such as containers.
+ * mounted in namespaces of their own, such as containers; `Infinity` where these are more than is looked at.
  */
 export const tmpfsBehind = (proc: string): number => {
-  const counted = new Set(tmpfsOf('/proc/self').keys())
+  const counted = new Set(tmpfsIn(textOf('/proc/self/mountinfo')).map(([device]) => device))
   const looked = new Set<string>()
-  let bytes = 0
+  let [bytes, read, found] = [0, 0, 0]
   for (const folder of processesOf(proc)) {
     const namespace = mountsSeenBy(folder)
     if (namespace === undefined || looked.has(namespace)) continue
     looked.add(namespace)
-    for (const [device, place] of tmpfsOf(folder)) {
+    const mountinfo = beginOf(`${folder}/mountinfo`, MOST_OF_MOUNTS - read)
+    read += mountinfo.length
+    if (read >= MOST_OF_MOUNTS) return Infinity
+    for (const [device, place] of tmpfsIn(mountinfo)) {
       if (counted.has(device)) continue
+      if (++found > MOST_TMPFS) return Infinity
       try {
-        const { blocks, bfree, bsize } = statfsSync(join(folder, 'root', place))
+        const path = Buffer.concat([Buffer.from(`${folder}/root`), Buffer.from(place, 'latin1')])
+        // Something else may be mounted over it.
+        if (statSync(path).dev !== numberOf(device)) continue
+        const { blocks, bfree, bsize } = statfsSync(path)
         bytes += (blocks - bfree) * bsize
         counted.add(device)
       } catch {
-        // Something else was mounted over it.
+        // It is covered, or its process ended.
       }
     }
   }

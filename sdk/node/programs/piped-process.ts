@@ -17,6 +17,8 @@ type Piped = ChildProcess & { readonly stdout: Socket; readonly stderr: Socket }
 export class PipedProcess {
   readonly #child: Piped
   readonly #walled: boolean
+  /** Connections that it has not taken yet. */
+  readonly #handed = new Set<Socket>()
   #errors = ''
   /** The group leader has ended; its pid may be reused. */
   #gone = false
@@ -62,7 +64,10 @@ export class PipedProcess {
     this.ended = promise
     if (limits && this.#child.pid !== undefined) limits.begun(this.#child.pid, promise)
     if (limits) this.#child.once('close', code => limits.ended({ code: code ?? 0, output: this.#errors }))
-    void promise.then(() => (this.#over = true))
+    void promise.then(() => {
+      this.#over = true
+      for (const connection of this.#handed) connection.destroy()
+    })
   }
 
   get pid(): number | undefined {
@@ -75,9 +80,20 @@ export class PipedProcess {
     return stdin
   }
 
-  /** Gives it a connection of which nothing was read yet; one that it cannot take any more is closed. */
-  hand(connection: Socket): void {
-    this.#child.send('connection', connection, error => void (error && connection.destroy()))
+  /**
+   * Gives it a connection of which nothing was read yet; resolves when it is sent. Until the program took those before,
+   * it waits; one that it does not take any more is closed.
+   */
+  hand(connection: Socket): Promise<void> {
+    this.#handed.add(connection)
+    return new Promise(done => {
+      connection.once('close', () => done())
+      this.#child.send('connection', connection, error => {
+        this.#handed.delete(connection)
+        if (error) connection.destroy()
+        done()
+      })
+    })
   }
 
   get output(): Readable {

@@ -2,6 +2,7 @@ import { readFileSync, realpathSync, statSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { ownPath } from '../programs/own-programs.js'
 import { contains } from '../files/paths.js'
+import { writtenPath } from '../limits/processes.js'
 import { needProgram, ownEnv, ownProgram, run, type Env } from '../programs/run.js'
 import { declareNoWall } from '../programs/turn-writable.js'
 import { libraryFolders, NODE, nodeMounts } from './node-mounts.js'
@@ -129,11 +130,7 @@ const withBwrap =
 export const mountPointsOf = (pid: number | 'self'): string[] =>
   readFileSync(`/proc/${pid}/mountinfo`, 'utf8')
     .split('\n')
-    .flatMap(
-      line =>
-        line.split(' ')[4]?.replace(/\\(\d{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)))
-        ?? [],
-    )
+    .flatMap(line => line.split(' ').slice(4, 5).map(writtenPath))
 
 /** Makes mounts below a shown folder read-only too: bubblewrap does that itself, `mount` does not. */
 const withMountsBelow =

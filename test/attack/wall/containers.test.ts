@@ -102,6 +102,7 @@ for (const [user, uid] of USERS)
           contained('echo x > /s/new; busybox ls /s', '-v /run/sandbox-engine:/s'),
           contained('echo x > /w/.sandbox/config/settings.json', '-v $PWD:/w --privileged'),
           'ls /run/sandbox-engine; rm -f /run/sandbox-engine/engine.sock; ln -s /x /run/sandbox-engine/y',
+          'find /tmp /var/tmp /run /dev "$HOME" -type s -name "*engine*" 2> /dev/null',
         ],
         isolated,
       )
@@ -111,6 +112,26 @@ for (const [user, uid] of USERS)
       t.notMatch(tries[5], /^\d/)
       for (const at of [6, 7, 8]) t.match(tries[at], /read-only file system/i, `${at}: ${tries[at]}`)
       t.strictSame(globSync(join(data, 'capabilities/engine-doors/*/*')).length, 2)
+      t.equal(
+        tries[9],
+        '/run/sandbox-engine/engine.sock',
+        'the engine has no other door, which a later turn would find',
+      )
+
+      const fixed = 'RUN busybox mkdir /kept && busybox touch /kept/file && busybox chmod 555 /kept'
+      const [layered] = await shellTurn(
+        client,
+        'c',
+        [`printf 'FROM box\\n${fixed}\\n' > /tmp/box/Fixed; podman --remote build -q -f /tmp/box/Fixed /tmp/box`],
+        isolated,
+      )
+      t.match(layered, /^[0-9a-f]{64}$/)
+      await client.call('POST /agents/{id}/discard', { id: 'c' })
+      t.strictSame(
+        globSync(join(data, 'capabilities/engine-{stores,doors}/c')),
+        [],
+        'read-only folders of images go too',
+      )
     },
   )
 
@@ -138,5 +159,34 @@ t.test(
     t.same(await shellTurn(client, 'n', [finds], lands), ['over'], 'a new conversation')
     t.match(await shellTurn(client, 'o', [BUILDS, leaves], outside), left)
     t.same(await shellTurn(client, 'o', [finds], lands), ['over'], 'after a wake from outside')
+  },
+)
+
+t.test(
+  'a turn that reaches less finds neither the engine of the turn before nor what runs in it',
+  { ...walled(), ...withEngine(), timeout: 300_000 },
+  async t => {
+    const groups = ['agent', 'agents', 'capabilities', 'personas', 'skills', 'settings']
+    const files = { 'docs/a.md': 'open\n', 'src/b.md': `${SECRET}\n` }
+    const daemon = await daemonWith(t, groups, { fakes: vaultFake().fakes, files })
+    const { client } = daemon
+    await add(daemon, { id: 'engine', kind: 'docker', config: {} })
+    await client.call('POST /personas', { id: 'reader', capabilities: ['engine'], workspace: { folders: ['docs'] } })
+    const serves =
+      'podman --remote run -d -v $PWD:/w box busybox httpd -f -p 8066 -h /w > /dev/null; '
+      + 'curl -s --retry 9 --retry-connrefused localhost:8066/src/b.md'
+    t.equal((await shellTurn(client, 'c', [BUILDS, serves]))[1], SECRET)
+    const said = await shellTurn(
+      client,
+      'c',
+      [
+        'curl -s -m 2 localhost:8066/src/b.md',
+        contained('busybox find /w', '-v $PWD/..:/w'),
+        contained('busybox cat /w/docs/a.md', '-v $PWD/..:/w'),
+      ],
+      { actsAs: 'reader' },
+    )
+    t.notMatch(said.join('\n'), new RegExp(`${SECRET}|b\\.md`))
+    t.equal(said[2], 'open')
   },
 )

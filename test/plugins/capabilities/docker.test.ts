@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, globSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
@@ -17,7 +17,13 @@ t.test(
   'turns build images and run containers in an engine of their conversation',
   { ...walled(), ...withEngine() },
   async t => {
-    const daemon = await daemonWith(t, ['agent', 'agents', 'capabilities'], { fakes: vaultFake().fakes })
+    // A server keeps its folders below /var, where engines have theirs.
+    const folder = mkdtempSync('/var/tmp/engines-')
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }))
+    const [workspace, data] = [join(folder, 'w'), join(folder, 'd')]
+    makeWorkspace(workspace)
+    const options = { fakes: vaultFake().fakes, workspace, data }
+    const daemon = await daemonWith(t, ['agent', 'agents', 'capabilities'], options)
     const { client } = daemon
     t.match(
       await add(daemon, { id: 'engine', kind: 'docker', config: { addressPool: '10.77.0.0/16' } }),

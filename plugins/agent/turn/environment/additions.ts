@@ -3,6 +3,7 @@ import type { Host } from '../../../../sdk/index.js'
 import type { Trust } from '../../../../sdk/node/wall/spec.js'
 import type { TurnVariables } from '../../../capabilities/contract.js'
 import type { TurnPersona } from '../../../personas/contract.js'
+import type { ProcessAccess } from '../../processes/conversation-processes.js'
 
 /** What the programs of a turn get of the connections and the extensions. */
 export interface TurnAdditions extends TurnVariables {
@@ -15,9 +16,9 @@ export interface TurnAdditions extends TurnVariables {
 /** Reads what connections and extensions add to a turn, as far as its persona allows them. */
 export const additionsOf =
   (host: Pick<Host, 'call' | 'serves'>) =>
-  async (conversationId: string, persona: TurnPersona | undefined, trust: Trust): Promise<TurnAdditions> => {
+  async (conversationId: string, persona: TurnPersona | undefined, access: ProcessAccess): Promise<TurnAdditions> => {
     const [connected, extended] = await Promise.all([
-      ofConnections(host, conversationId, persona, trust),
+      ofConnections(host, conversationId, persona, access),
       ofExtensions(host, persona),
     ])
     return {
@@ -33,10 +34,10 @@ const ofConnections = async (
   host: Pick<Host, 'call' | 'serves'>,
   conversationId: string,
   persona: TurnPersona | undefined,
-  trust: Trust,
+  access: ProcessAccess,
 ): Promise<TurnVariables> =>
   (await host.serves('env.variables'))
-    ? host.call('env.variables', { conversationId, trust, ...(persona && { capabilities: persona.capabilities }) })
+    ? host.call('env.variables', { conversationId, ...access, ...(persona && { capabilities: persona.capabilities }) })
     : { variables: {} }
 
 const ofExtensions = async (host: Pick<Host, 'call' | 'serves'>, persona: TurnPersona | undefined) =>

@@ -1,5 +1,4 @@
 import { type ReachFolder } from '../../../../sdk/index.js'
-import type { Trust } from '../../../../sdk/node/wall/spec.js'
 import type { Host, Log } from '../../../../sdk/index.js'
 import type { Limiter } from '../../../../sdk/node/limits/limiter.js'
 import type { TurnPersona } from '../../../personas/contract.js'
@@ -21,6 +20,7 @@ import type { SubagentDeps } from '../../subagents/subagents.js'
 import type { KeyedMutex } from '../../../../sdk/node/concurrency/keyed-mutex.js'
 import type { Remembered } from '../../conversations/allowed-tools.js'
 import type { AccessLimits } from '../../conversations/access-view.js'
+import type { ProcessAccess } from '../../processes/conversation-processes.js'
 import type { KeptPrograms } from '../../processes/kept-programs.js'
 import type { ProgramsUnderWay } from './running-programs.js'
 import type { SharedPrograms } from './shared-programs.js'
@@ -60,7 +60,11 @@ export interface TurnEnvironmentDeps {
   /** The placeholders of values that are bound to hosts, if the network of a turn has a proxy. */
   readonly bound: Pick<BoundValues, 'of'>
   /** What the programs of a turn get of the connections and extensions. */
-  readonly additions: (conversationId: string, persona: TurnPersona | undefined, trust: Trust) => Promise<TurnAdditions>
+  readonly additions: (
+    conversationId: string,
+    persona: TurnPersona | undefined,
+    access: ProcessAccess,
+  ) => Promise<TurnAdditions>
   /** The tools of connected servers. */
   readonly connected: (turn: Turn, persona: TurnPersona | undefined) => ServerTools
   /** For calls about personas, skills, needs and the safety policy. */

@@ -143,7 +143,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     await waitsAfterOthers(conversations, turn)
     const access = { trust: trustNow(), reach: processReach({ folders, ...(persona && { persona }) }) }
     await kept.endOthers(id, access)
-    const added = await this.#deps.additions(id, persona, access.trust)
+    const added = await this.#deps.additions(id, persona, access)
     const allowedTools = persona?.known === false ? [] : input.allowedTools
     const [landing, waiting] = await Promise.all([
       homeOfConversation(data, id, { alone: folders !== undefined }),
