@@ -84,12 +84,13 @@ type Verdict =
   | { readonly kind: 'clean'; readonly writes: Writes; readonly marked?: boolean }
   | { readonly kind: 'kept' }
   | { readonly kind: 'left' }
-  | { readonly kind: 'blocked'; readonly reason: ConflictReason }
+  | { readonly kind: 'blocked'; readonly reason: ConflictReason; readonly outside?: true }
   | { readonly kind: 'open' }
 
 const LINK = '120000'
 const THERE: Verdict = { kind: 'there' }
 const IN_THE_WAY: Verdict = { kind: 'blocked', reason: 'workspace' }
+const OUTSIDE: Verdict = { ...IN_THE_WAY, outside: true }
 
 /** Treats a rename as a deleted and an added path. */
 const sidesOf = ({ path, from, before, after }: TreeChange): { path: string; before?: TreeFile; after?: TreeFile }[] =>
@@ -250,7 +251,7 @@ const blockLinks = async (
     }
   }
   for (const { change, path, target } of links) {
-    if (await leadsOut(workspace, join(main, path), target, planned)) verdicts.set(change, IN_THE_WAY)
+    if (await leadsOut(workspace, join(main, path), target, planned)) verdicts.set(change, OUTSIDE)
   }
 }
 
@@ -379,7 +380,7 @@ const resultOf = (
     if (verdict.kind === 'left') left.push(change)
     if (verdict.kind === 'blocked') {
       const [present, sides] = [presentOf(state, change), mergeable(state, change)]
-      const inTheWay = inTheWayOf(state, change)
+      const inTheWay = verdict.outside ? { path, what: 'outside' as const } : inTheWayOf(state, change)
       stuck.push({
         ...{ change, reason: verdict.reason },
         ...(inTheWay && { inTheWay }),

@@ -8,6 +8,7 @@ import { git } from '../../../sdk/node/programs/git.js'
 import { DEPENDENCY_FOLDERS, foldersWithGit } from '../../../sdk/node/repositories/folders-with-git.js'
 import type { CodeFolder } from '../../../sdk/node/transport/code-folder.js'
 import { MANIFEST_FILE, readExtension, type ParsedExtension } from '../manifest/parse.js'
+import { everyGitdir } from '../../../sdk/node/wall/gitdirs.js'
 
 const GIT_MS = 30_000
 /** How deep below the root of a repository an extension is looked for. */
@@ -26,7 +27,8 @@ export interface GitState {
 export const gitStateOf = async (host: Pick<Host, 'place'>, path: string): Promise<GitState> => {
   const { workspace, data, hidden, grants } = host.place
   const root = await realpath(workspace)
-  const wall = { workspace: root, data, hide: hidden, grants, sealed: true, offline: true }
+  const exposed = await everyGitdir(data)
+  const wall = { workspace: root, data, hide: hidden, grants, exposed, sealed: true, offline: true }
   const args = ['status', '--porcelain', '--branch', '--untracked-files=all', '--', '.']
   const { text } = await git(join(root, path), args, { wall, timeoutMs: GIT_MS, env: { GIT_LITERAL_PATHSPECS: '1' } })
   const [head = '', ...lines] = text.split('\n').filter(Boolean)

@@ -12,6 +12,7 @@ import type { LoadedExtensions } from './loaded-extensions.js'
 import { codeText, withoutTypes } from './page-code.js'
 import { problemsOf } from './problems.js'
 import { wrongSchema } from './tool-schema.js'
+import { everyGitdir } from '../../../sdk/node/wall/gitdirs.js'
 
 const MOST_SEARCHED = 1024 * 1024
 const MOST_SEARCHED_ALL = 64 * 1024 * 1024
@@ -156,7 +157,8 @@ const gitCheck = async (all: LoadedExtensions, { source, dir }: LoadedExtension)
   const root = await realpath(workspace)
   const path = relative(root, dir)
   try {
-    const wall = { workspace: root, data, hide: hidden, grants, sealed: true, offline: true }
+    const exposed = await everyGitdir(data)
+    const wall = { workspace: root, data, hide: hidden, grants, exposed, sealed: true, offline: true }
     const args = ['status', '--porcelain', '--untracked-files=all', '--ignored=matching', '--', path]
     const { text } = await git(root, args, { wall, timeoutMs: GIT_MS, env: { GIT_LITERAL_PATHSPECS: '1' } })
     const lines = text.split('\n').filter(Boolean)

@@ -7,6 +7,7 @@ import { pack, weighBundle, type Contents } from './packing.js'
 import type { BundleStore } from './bundle-store.js'
 import { assertSpace } from './staging.js'
 import { findFiles, findRepositories } from './workspace-files.js'
+import { everyGitdir } from '../../../sdk/node/wall/gitdirs.js'
 
 /** A requested backup. */
 export interface AskedExport {
@@ -113,7 +114,7 @@ export class Exports {
     }
     const repositories = repos ? all.filter(({ repo }) => repos.includes(repo)) : all
     const whole = repos === undefined
-    const wall = { workspace, data, hide: hidden, grants, offline: true }
+    const wall = { workspace, data, hide: hidden, grants, exposed: await everyGitdir(data), offline: true }
     const files = await findFiles({ workspace, wall, repositories, whole })
     const { sandboxId, version } = await call('kernel.info')
     return {

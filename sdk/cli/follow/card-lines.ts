@@ -90,7 +90,9 @@ export const conflictLines = (conflicts: readonly LandConflict[]): string[] =>
   ])
 
 const standsThere = ({ path, what }: InTheWay): string =>
-  `the workspace has ${STANDS[what] ?? oneLine(String(what))} at ${oneLine(path)}`
+  what === 'outside'
+    ? 'it is a link that leads out of the workspace: have it lead inside, or removed'
+    : `the workspace has ${STANDS[what] ?? oneLine(String(what))} at ${oneLine(path)}`
 
 const STANDS: { readonly [what: string]: string } = {
   file: 'a file',

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs'
-import { rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { dataFolders } from '../../node/files/state-folder.js'
 import { packageFolder } from '../../node/programs/package.js'
+import { everyGitdir, gitdirsIn } from '../../node/wall/gitdirs.js'
 import { runningDaemons, stateRoot } from '../daemon/daemon.js'
 import { commandPath, removeCommand } from '../daemon/link.js'
 import { servicesOf } from '../daemon/service-manager.js'
@@ -21,7 +22,7 @@ export const uninstall: Verb = {
   examples: ['uninstall', 'uninstall --data --yes'],
   notes: [
     'Data are the conversations, private copies, secrets and backups of every workspace of this user. What was not '
-      + 'landed is lost with them; the workspaces stay as they are.',
+      + 'landed is lost with them; the workspaces stay as they are, and so does the history of their repositories.',
     'Without --data it asks for them at a terminal, and keeps them elsewhere. A data folder that was chosen with serve '
       + '--data is kept.',
     'The program itself lies in the folder that it names at the end.',
@@ -53,14 +54,12 @@ export const uninstall: Verb = {
       if (!(await confirmed(terminal, given, `remove ${what.map(oneLine).join(', ')}?`, '--yes'))) return EXIT.failed
     }
     for (const workspace of services.workspaces) await services.manager!.remove(workspace)
-    const removed = {
-      link: await removeCommand(terminal),
-      services: services.workspaces.map(serviceName),
-      data: withData ? await removeData(state, folders) : [],
-    }
+    const link = await removeCommand(terminal)
+    const histories = withData ? await removeData(state, folders) : []
+    const removed = { link, services: services.workspaces.map(serviceName), data: withData ? folders : [] }
     const program = packageFolder(terminal.root)
     const data = withData ? all.filter(folder => !folders.includes(folder)) : all
-    return printResult(terminal, given, { removed, kept: { program, data } }, () => [
+    return printResult(terminal, given, { removed, kept: { program, data, histories } }, () => [
       ...(removed.link === undefined ? [] : [`removed ${oneLine(removed.link)}`]),
       ...removed.services.map(name => `removed the service ${name}; its daemon is stopped`),
       ...removed.data.map(folder => `removed the data in ${oneLine(folder)}`),
@@ -68,6 +67,7 @@ export const uninstall: Verb = {
         ? ['there is no link, no service and no data to remove']
         : []),
       ...data.map(folder => `kept the data in ${oneLine(folder)}`),
+      ...histories.map(folder => `kept ${oneLine(folder)}: the history of repositories of the workspace is there`),
       `the program itself is in ${oneLine(program)}: ${howToRemove(program)}`,
     ])
   },
@@ -85,10 +85,19 @@ const wantsData = async (terminal: Terminal, given: GivenArguments, folders: rea
   return terminal.interactive && !given.on('yes') && !given.on('json') && confirmed(terminal, given, question, '--data')
 }
 
-/** Removes data folders, and what daemons keep beside them. */
+/**
+ * Removes data folders, and what daemons keep beside them. The git folders of repositories that were cloned or begun
+ * here stay, since folders of the workspace point to them; they are returned.
+ */
 const removeData = async (state: string, folders: readonly string[]): Promise<string[]> => {
-  for (const folder of folders) await rm(folder, { recursive: true, force: true })
+  const histories: string[] = []
+  for (const folder of folders) {
+    const kept = (await everyGitdir(folder)).length > 0 ? gitdirsIn(folder) : undefined
+    if (kept !== undefined) histories.push(kept)
+    for (const name of kept === undefined ? [''] : await readdir(folder))
+      if (join(folder, name) !== kept) await rm(join(folder, name), { recursive: true, force: true })
+  }
   for (const name of ['elsewhere', 'compiled', 'sample', 'link-offered'])
     await rm(join(state, name), { recursive: true, force: true })
-  return [...folders]
+  return histories
 }

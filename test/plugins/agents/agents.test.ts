@@ -335,7 +335,10 @@ t.test('an isolated turn that plants filters, hooks, refs and links lands nothin
   )
   t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
     landed: false,
-    conflicts: exactly({ repo: 'root', paths: exactly({ path: 'out', reason: 'workspace' }) }),
+    conflicts: exactly({
+      repo: 'root',
+      paths: exactly({ path: 'out', reason: 'workspace', inTheWay: { what: 'outside' } }),
+    }),
   })
   t.equal(readFileSync(join(workspace, 'README.md'), 'utf8'), '# work\n')
   await runTurn(client, 'c-1', 'run rm out\nsay done', { isolated: true })

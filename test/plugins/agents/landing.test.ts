@@ -287,6 +287,12 @@ t.test('a link that leads outside and a path behind a link are blocked, a link i
     },
     'a link to such a link leads outside too',
   )
+  for (const name of ['out', 'chained', 'hooks'])
+    t.match(
+      result!.conflict!.paths.find(({ path }) => path === name),
+      { inTheWay: { path: name, what: 'outside' } },
+      'it says so',
+    )
   t.same(treeOf(bed.main), before)
   t.same(treeOf(outside), {})
   rmSync(join(bed.main, 'dir'))

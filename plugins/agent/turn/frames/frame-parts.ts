@@ -81,7 +81,8 @@ export type ConflictReason = 'workspace' | 'diverged' | 'binary'
 /** What stands where a file or folder of the work would be: such as a file at `docs` for `docs/a.md`. */
 export interface InTheWay {
   path: string
-  what: 'file' | 'folder' | 'link' | 'repository' | 'closed' | 'special'
+  /** `outside`: the change itself is a link that leads out of the workspace. */
+  what: 'file' | 'folder' | 'link' | 'repository' | 'closed' | 'special' | 'outside'
 }
 export interface ConflictPath {
   path: string

@@ -44,6 +44,13 @@ const EXPECT = {
   additionalProperties: { type: 'string' },
   description: 'The tips that diff answered: exactly that work is meant',
 }
+/** Whether a conversation is there; one that may not be read begins anew, apart from everything. */
+const isKnown = (client: Client, id: string): Promise<boolean> =>
+  client.call('GET /agents/{id}', { id }).then(
+    () => true,
+    error => (error instanceof Refusal ? false : Promise.reject(error)),
+  )
+
 const MOST_SECONDS = 600
 const MOST_FRAMES = 500
 
@@ -61,8 +68,9 @@ export const ASSISTANT_TOOLS: { readonly [name: string]: AssistantTool } = {
       mode: { type: 'string', enum: ['default', 'acceptEdits', 'plan', 'bypassPermissions'] },
     },
     needs: ['prompt'],
-    run: (args, { client, copies }) => {
+    run: async (args, { client, copies }) => {
       const conversation = optionalText(args, 'conversation')
+      const isNew = conversation === undefined || !(await isKnown(client, conversation))
       const [agent, model] = [optionalText(args, 'agent'), optionalText(args, 'model')]
       const mode: PermissionMode | undefined = args.mode === undefined ? undefined : modeNamed(args.mode)
       return startTurn(
@@ -70,7 +78,7 @@ export const ASSISTANT_TOOLS: { readonly [name: string]: AssistantTool } = {
         {
           prompt: neededText(args, 'prompt'),
           conversationId: conversation ?? mintConversation(),
-          ...(conversation === undefined && copies && { isolated: true }),
+          ...(isNew && copies && { isolated: true }),
           ...(agent !== undefined && { agent }),
           ...(model !== undefined && { model }),
           ...(mode && { permissionMode: mode }),

@@ -44,6 +44,8 @@ t.test('a backup is restored into an empty sandbox: files, commits, conversation
   chmodSync(join(one.workspace, 'src/run.sh'), 0o755)
   symlinkSync('README.md', join(one.workspace, 'link'))
   const first = await spawnDaemon(t, one)
+  await first.client.call('POST /workspace/repos/init', { path: 'begun' })
+  writeFileSync(join(one.workspace, 'begun/kept.txt'), 'kept\n')
   await runTurn(first.client, 'alpha', 'write a.txt\n| from alpha\nsay written', { isolated: true })
   await runTurn(first.client, 'beta', 'say in the shared tree')
   const bundle = await packed(t, first)
@@ -78,6 +80,8 @@ t.test('a backup is restored into an empty sandbox: files, commits, conversation
     t.same(is!.messages, was!.messages)
   }
   t.equal(readFileSync(join(two.workspace, 'draft.txt'), 'utf8'), 'not committed\n')
+  t.equal(readFileSync(join(two.workspace, 'begun/kept.txt'), 'utf8'), 'kept\n', 'also of a repository begun here')
+  t.match(inGit(join(two.workspace, 'begun'), 'status', '--porcelain'), 'kept.txt')
   t.equal(readlinkSync(join(two.workspace, 'link')), 'README.md')
   t.ok(statSync(join(two.workspace, 'src/run.sh')).mode & 0o100)
   t.notOk(existsSync(join(two.workspace, '.env')))

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pty from '@lydell/node-pty'
 import t, { type Test } from 'tap'
@@ -11,7 +11,7 @@ import {
   launchdPlist,
 } from '../../../../sdk/cli/daemon/service-unit.js'
 import { programName } from '../../../../sdk/cli/terminal/own-name.js'
-import { folderOf, makeWorkspace } from '../../../support/daemon.js'
+import { folderOf, inGit, makeWorkspace } from '../../../support/daemon.js'
 import { ALSO_UNWALLED } from '../../../support/walls.js'
 import { going, PROGRAM, sandbox } from '../cli-process.js'
 
@@ -75,6 +75,23 @@ t.test('uninstall removes data when told to, not while a daemon runs on it, and 
   t.notOk(existsSync(folder))
   t.ok(existsSync(join(workspace, '.git')), 'the workspace stays')
   t.match(await run('uninstall', '--data'), { code: 0, out: /^there is no link/ })
+})
+
+t.test('uninstall keeps the history of repositories that were begun here', async t => {
+  const { home, env, run } = homeOf(t)
+  const workspace = join(home, 'code')
+  makeWorkspace(workspace)
+  const daemon = going(t, ['serve', '--workspace', workspace, '--port', '0'], { env })
+  await daemon.until(/ready at/)
+  t.match(await run('workspace', 'init-repo', 'begun'), { code: 0 })
+  t.equal(await daemon.end(), 0)
+  const [, data = ''] = /kept the data in (.*)\n/.exec((await run('uninstall', '--yes')).out)!
+  t.match(await run('uninstall', '--data', '--yes'), {
+    code: 0,
+    out: `kept ${join(data, 'gitdirs')}: the history of repositories of the workspace is there\n`,
+  })
+  t.same(readdirSync(data), ['gitdirs'])
+  t.match(inGit(join(workspace, 'begun'), 'log', '--format=%s'), /\S/)
 })
 
 t.test('a data folder that somebody chose is kept, since it may hold other things', async t => {

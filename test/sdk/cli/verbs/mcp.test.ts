@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { type CallToolResult, Client, type ElicitRequest, type Progress } from '@modelcontextprotocol/client'
@@ -262,4 +262,14 @@ t.test('the assistant goes in the middle of a wait, and the turn goes on', async
   await daemon.client.call('POST /agent', { conversationId: conversation, prompt: 'you' })
   const other = await assistant(t)
   t.match(await other.call('wait', { conversation }), { state: 'ended', said: /heard you/ })
+})
+
+t.test('a conversation that an assistant names itself works in a private copy too', async t => {
+  const { call } = await assistant(t, { env: await token('land') })
+  await call('run', { conversation: 'my-own', prompt: 'write own.txt\n| own' })
+  t.match(await call('wait', { conversation: 'my-own' }), { state: 'ended' })
+  t.notOk(existsSync(join(workspace, 'own.txt')))
+  t.match((await call<Diff>('diff', { conversation: 'my-own' })).files, exactly({ path: 'own.txt', landed: false }))
+  await call('run', { conversation: 'my-own', prompt: 'say on' })
+  t.match(await call('wait', { conversation: 'my-own' }), { state: 'ended', said: /on/ })
 })

@@ -14,10 +14,13 @@ const STANDS: { readonly [what in NonNullable<ConflictFile['inTheWay']>['what']]
   repository: 'another repository',
   closed: 'a folder that cannot be opened',
   special: 'something that is no file',
+  outside: 'a link',
 }
 
 /** Why a file does not land, as a sentence. */
 export const conflictWords = ({ reason, inTheWay }: Pick<ConflictFile, 'reason' | 'inTheWay'>): string =>
-  inTheWay
-    ? `The workspace has ${STANDS[inTheWay.what] ?? inTheWay.what} at ${visibleName(inTheWay.path)}.`
-    : (REASONS[reason] ?? reason)
+  inTheWay?.what === 'outside'
+    ? 'This link leads out of the workspace. Have it lead inside, or remove it.'
+    : inTheWay
+      ? `The workspace has ${STANDS[inTheWay.what] ?? inTheWay.what} at ${visibleName(inTheWay.path)}.`
+      : (REASONS[reason] ?? reason)
