@@ -164,7 +164,12 @@ const alone = (t: Test, masker: () => Masker = () => new Masker([])) => {
     log: { warn: () => {} },
     masker,
   })
-  t.teardown(() => processes.close())
+  // A daemon does not end while output waits for its turn.
+  const awake = setInterval(() => {}, 60_000)
+  t.teardown(() => {
+    clearInterval(awake)
+    return processes.close()
+  })
   const start = (command: string, { conversation = 'c', run = 'r' } = {}) => {
     const args = ['-c', command]
     const walled = { program: 'sh', args, env: { PATH: '/usr/bin:/bin' }, cwd: '/', enforced: false }
