@@ -1,6 +1,9 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
 import type { InventoryKindCalls } from './kinds/contract.js'
+import type { InventoryKind } from '../../sdk/node/deploy/kinds.js'
+
+export type { InventoryKind, InventoryOption } from '../../sdk/node/deploy/kinds.js'
 
 export type * from './kinds/contract.js'
 
@@ -77,34 +80,6 @@ export interface InventoryList {
   dirty: boolean
   /** In the order of the file. */
   entries: InventoryListed[]
-}
-
-/** One option of what may be declared. */
-export interface InventoryOption {
-  key: string
-  label: string
-  type: 'string' | 'number' | 'enum'
-  required: boolean
-  /** Its value is in the secret store, and never in the file. */
-  secret: boolean
-  default?: string | number
-  /** Of type `enum`. */
-  values?: string[]
-  /** A regular expression that the value fits. */
-  pattern?: string
-  /** Of a secret option it names the pattern of its name in the secret store. */
-  description?: string
-}
-/** Something that may be declared. */
-export interface InventoryKind {
-  kind: 'backend' | 'service' | 'app'
-  /** The provider or the service; none for apps. */
-  id?: string
-  label: string
-  description: string
-  /** May be named in `expose`. */
-  exposes: boolean
-  options: InventoryOption[]
 }
 
 /** The entries of the deployment configuration: machines one has, services and apps one wants run. */

@@ -1,5 +1,5 @@
 import { lineArt } from '../../../sdk/node/line-art.js'
-import { DEPLOY_KINDS, type DeployOption } from '../../../sdk/node/deploy/kinds.js'
+import { DEPLOY_KINDS, type InventoryOption } from '../../../sdk/node/deploy/kinds.js'
 import type { CardField, StoredKind } from '../../capabilities/contract.js'
 
 const CATEGORY = { id: 'deployment', label: 'Deployment', hint: 'Machines, and what runs on them.' }
@@ -7,7 +7,7 @@ const kept = { forget: 'inventory.forget', rename: 'inventory.rename' }
 const stays = { ...kept, release: 'inventory.keep' }
 
 const fieldOf = (
-  { key, label, required, values, description, default: usual }: DeployOption,
+  { key, label, required, values, description, default: usual }: InventoryOption,
   when: string,
 ): CardField => ({
   key,

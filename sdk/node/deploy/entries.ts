@@ -1,5 +1,5 @@
 import { refuse } from '../../refusal.js'
-import { DEPLOY_KINDS, declaredKind, storeKeyOf, type DeployKind } from './kinds.js'
+import { DEPLOY_KINDS, declaredKind, storeKeyOf, type InventoryKind } from './kinds.js'
 import { JsonTextError, memberOf, readJsonText, valueOfNode, type JsonNode } from './json-text.js'
 
 /** Options that are not secret. */
@@ -115,7 +115,7 @@ const idOf = (entry: DeployEntry): string | undefined =>
   entry.kind === 'backend' ? entry.provider : entry.kind === 'service' ? entry.service : undefined
 
 /** What an entry is declared as. */
-export const kindOfEntry = (entry: DeployEntry): DeployKind | undefined => declaredKind(entry.kind, idOf(entry))
+export const kindOfEntry = (entry: DeployEntry): InventoryKind | undefined => declaredKind(entry.kind, idOf(entry))
 
 /** The secret options of an entry, with the name of each in the secret store. */
 export const secretsOf = (entry: DeployEntry): { option: string; key: string; required: boolean }[] =>

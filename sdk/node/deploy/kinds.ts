@@ -1,30 +1,32 @@
 /** One option of what may be declared. */
-export interface DeployOption {
+export interface InventoryOption {
   key: string
   label: string
   type: 'string' | 'number' | 'enum'
   required: boolean
-  /** Its value is in the secret store, under the name that the description gives, and never in the file. */
+  /** Its value is in the secret store, and never in the file. */
   secret: boolean
   default?: string | number
+  /** Of type `enum`. */
   values?: string[]
+  /** A regular expression that the value fits. */
   pattern?: string
+  /** Of a secret option it names the pattern of its name in the secret store. */
   description?: string
 }
-
 /** Something that may be declared. */
-export interface DeployKind {
+export interface InventoryKind {
   kind: 'backend' | 'service' | 'app'
-  /** The provider of a backend, or which service. */
+  /** The provider or the service; none for apps. */
   id?: string
   label: string
   description: string
   /** May be named in `expose`. */
   exposes: boolean
-  options: DeployOption[]
+  options: InventoryOption[]
 }
 
-const text = (key: string, label: string, pattern?: string): DeployOption => ({
+const text = (key: string, label: string, pattern?: string): InventoryOption => ({
   key,
   label,
   type: 'string',
@@ -33,9 +35,9 @@ const text = (key: string, label: string, pattern?: string): DeployOption => ({
   ...(pattern !== undefined && { pattern }),
 })
 
-const needed = (option: DeployOption): DeployOption => ({ ...option, required: true })
+const needed = (option: InventoryOption): InventoryOption => ({ ...option, required: true })
 
-const port = (key: string, label: string, description: string): DeployOption => ({
+const port = (key: string, label: string, description: string): InventoryOption => ({
   key,
   label,
   type: 'number',
@@ -45,7 +47,7 @@ const port = (key: string, label: string, description: string): DeployOption => 
   description,
 })
 
-const hidden = (key: string, label: string, store: string, description: string): DeployOption => ({
+const hidden = (key: string, label: string, store: string, description: string): InventoryOption => ({
   key,
   label,
   type: 'string',
@@ -68,11 +70,11 @@ const STORE_KEYS: { readonly [of: string]: string } = {
 }
 
 /** The name under which the secret store has a secret option of an entry. */
-export const storeKeyOf = (kind: DeployKind['kind'], option: string, name: string): string =>
+export const storeKeyOf = (kind: InventoryKind['kind'], option: string, name: string): string =>
   `${STORE_KEYS[`${kind}.${option}`]}${name.toUpperCase()}`
 
 /** What may be declared, and with which options. */
-export const DEPLOY_KINDS: readonly DeployKind[] = [
+export const DEPLOY_KINDS: readonly InventoryKind[] = [
   {
     kind: 'backend',
     id: 'host',
@@ -161,5 +163,5 @@ export const DEPLOY_KINDS: readonly DeployKind[] = [
 ]
 
 /** What may be declared under a kind and its provider or service. */
-export const declaredKind = (kind: string, id: string | undefined): DeployKind | undefined =>
+export const declaredKind = (kind: string, id: string | undefined): InventoryKind | undefined =>
   DEPLOY_KINDS.find(each => each.kind === kind && each.id === id)
