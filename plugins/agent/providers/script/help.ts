@@ -10,13 +10,13 @@ const LINES = [
   line('repeat N COMMAND', 'does it N times, at most 10000; $n counts from 1'),
 ]
 
-/** What `/help` answers: the language. */
+/** What `/help` answers: the language. Four blanks keep its table a table where it is read as Markdown. */
 export const HELP = [
   'This provider runs scripts, offline and without an account. A prompt is a script when its first line begins with '
     + 'one of these verbs in lower case; any other prompt is only repeated to you.',
-  LINES.join('\n'),
-  '# begins a comment; a line --- or one that begins with ## ends the script, and the rest is a brief that is not run. '
-    + '$answer $exit $out $words $n $run $conversation are replaced, $$ is a dollar sign. '
+  LINES.join('\n').replace(/^/gm, '    '),
+  'A line that begins with # is a comment; a line --- or one that begins with ## ends the script, and the rest is a '
+    + 'brief that is not run. $answer $exit $out $words $n $run $conversation are replaced, $$ is a dollar sign. '
     + '/demo shows a script at work.',
 ].join('\n\n')
 

@@ -234,7 +234,7 @@ t.test('a prompt of 1 MiB is parsed quickly, regardless of its content', async t
 t.test('the demo is a script and the help names every verb', async t => {
   t.ok(script(DEMO).length > 6)
   const shown = HELP.split('\n')
-    .map(line => /^([a-z]+[*&]?)(?: |$)/.exec(line)?.[1])
+    .map(line => /^ {4}([a-z]+[*&]?)(?: |$)/.exec(line)?.[1])
     .filter(verb => verb !== undefined)
   t.same(new Set(shown), new Set([...verbs.keys(), 'repeat']))
   for (const name of ['answer', 'exit', 'out', 'words', 'n', 'run', 'conversation']) t.match(HELP, `$${name}`)
