@@ -75,7 +75,8 @@ const Entries = ({ list, kinds }: { list: InventoryList; kinds: InventoryKind[] 
     <>
       {!list.ready && (
         <p class="quiet">
-          There is no repository <span class="mono">intent</span> yet.
+          There is no repository <span class="mono">intent</span> yet:{' '}
+          <a href={fragmentOf('connections', 'devops')}>connect DevOps</a>, which makes it.
         </p>
       )}
       {list.dirty && (
