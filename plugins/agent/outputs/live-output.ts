@@ -5,7 +5,7 @@ const LEAST_MS = 1_000
 /** A later look comes after this part of the time that passed: a day of output is some two hundred looks. */
 const PART = 0.05
 const MOST_SHOWN = 4 * 1024
-/** More than is shown, so that a value of which only the end is kept is not in what is shown. */
+/** Far more than is shown: a stored value that is cut at the beginning of this is not shown. */
 const MOST_KEPT = 256 * 1024
 
 /** Shows the end of a command's output while it runs, with values masked; ever more seldom, so that logs stay short. */

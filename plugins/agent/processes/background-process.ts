@@ -93,7 +93,7 @@ export class BackgroundProcess {
     return Math.min(since, this.#written)
   }
 
-  /** What it wrote since a position, or since the last look; of what is no longer kept nothing. */
+  /** What it wrote since a position, or since the last look, as far as that is still kept. */
   output(since?: number): OutputPart {
     const asked = this.place(since)
     const from = Math.min(Math.max(asked, this.#written - this.#kept.length), this.#written)

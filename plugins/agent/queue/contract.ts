@@ -30,7 +30,7 @@ export interface OwnTurnInput extends TurnInput {
   approved?: boolean
   /** The person it is for may land, so its work may land by itself. */
   lands?: boolean
-  /** Somebody who may not land has a say in its words, whoever it is sent for. */
+  /** Somebody who may not land wrote some of its words, whoever sent it. */
   byOthers?: boolean
   /** Its model gets neither the session nor the record of earlier turns. */
   fresh?: boolean

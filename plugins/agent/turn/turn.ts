@@ -195,7 +195,7 @@ export class Turn {
   sharesHome = false
 
   /**
-   * Why it takes no words and answers of somebody: its program would share those of people who may not land with work
+   * Why it takes neither words nor answers from somebody: its program would share those of people who may not land with work
    * that lands, or it publishes what was approved. Undefined: it takes them.
    */
   refuses(lands: boolean | undefined): string | undefined {

@@ -150,7 +150,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       homeOfConversation(data, id, { alone: folders !== undefined, trust: trustApart(turn) }),
     ])
     const wall = await conversationWall(this.#deps, copyWall, {
-      ...{ id, network, folders, trust: trustOf(turn, conversations.find(id)) },
+      ...{ id, network, folders, trust: trustNow() },
       ...(persona && { persona }),
     })
     const around = aroundOf(copyWall)
@@ -177,13 +177,13 @@ export class LocalTurnEnvironment implements TurnEnvironment {
         ...wall,
         // Words of somebody who may not land can come at any time: programs that start after them are apart.
         get home() {
-          return trustOf(turn, conversations.find(id)) === 'lands' ? landing : waiting
+          return trustNow() === 'lands' ? landing : waiting
         },
         path: added.path,
         shown: [...(wall.shown ?? []), ...(added.files ?? []), ...brief.shown],
         disks: disksFor(this.#deps.host, {
           ...{ persona, limited: areas !== undefined || input.outsideWake !== undefined },
-          trust: () => trustOf(turn, conversations.find(id)),
+          trust: trustNow,
         }),
         ...(documents !== undefined && { writable: [join(workspace, documents)] }),
       },

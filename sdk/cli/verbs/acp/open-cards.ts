@@ -56,7 +56,7 @@ export class EditorCards {
     return this.#unanswered[0]
   }
 
-  /** A run asks; returns how the editor is told of it, beside the call that it is about. */
+  /** Adds a card of a run; returns what the editor shows, beside the call that the card is about. */
   opened(card: Card, updates: RunUpdates): SessionChange[] {
     const call = card.kind === 'permission' ? updates.openCall(card.toolName) : undefined
     const toolCallId = call ?? updates.idOf(card.requestId)

@@ -3,7 +3,7 @@ import type { Frame, TodoItem, ToolCard, ToolContent } from '../../../../plugins
 import { plain } from '../../terminal/text.js'
 import { editorPath } from './daemons.js'
 
-/** A change that an editor is told of. */
+/** A change that is sent to the editor. */
 export type SessionChange = SessionNotification['update']
 
 /** Gives a picture of a conversation as content; undefined: it is not there any more, or too large. */
@@ -112,7 +112,7 @@ export class RunUpdates {
     return another ? undefined : call?.[0]
   }
 
-  /** What an editor is told of a frame; nothing of what it cannot show. */
+  /** What the editor shows of a frame; an empty list for one that it cannot show. */
   async of(frame: Frame): Promise<SessionChange[]> {
     const { root, shows, picture } = this.#view
     switch (frame.kind) {
