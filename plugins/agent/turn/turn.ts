@@ -195,8 +195,8 @@ export class Turn {
   sharesHome = false
 
   /**
-   * Why it takes neither words nor answers from somebody: its program would share those of people who may not land with work
-   * that lands, or it publishes what was approved. Undefined: it takes them.
+   * Why it takes neither words nor answers from somebody: its program would share those of people who may not land
+   * with work that lands, or it publishes what was approved. Undefined: it takes them.
    */
   refuses(lands: boolean | undefined): string | undefined {
     if (this.message.input.runRole === 'approval-queue') return AS_APPROVED
