@@ -118,7 +118,7 @@ for (const place of EVERY_CASE ? Object.keys(PLACES) : TOGETHER) {
   for (const roles of [ROLES, ...each])
     t.test(`${roles.join(', ')} ${place}`, { ...walled(), buffered: true }, t => works(t, place, roles, 'bwrap'))
 }
-for (const place of EVERY_CASE ? Object.keys(PLACES) : ['below /dev/shm'])
+for (const place of EVERY_CASE ? spread(Object.keys(PLACES), 0, 3) : ['below /dev/shm'])
   t.test(
     `everything ${place}, behind the wall without bubblewrap`,
     {
