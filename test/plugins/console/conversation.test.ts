@@ -70,6 +70,16 @@ t.test('conversations in the console', withChromium(), async t => {
     await endJourney(t, tab)
   })
 
+  await t.test('an unknown conversation says so, takes no message and leads to those there are', async t => {
+    const tab = await ownerTab(browser, daemon, '#/c/none')
+    const { page } = tab
+    await page.getByText('there is no conversation "none"', { exact: false }).waitFor()
+    t.equal(await page.getByRole('textbox').count(), 0)
+    await page.getByRole('link', { name: 'Show the conversations there are' }).click()
+    await page.getByRole('heading', { name: 'Fleet' }).waitFor()
+    await endJourney(t, tab, /status of 404/)
+  })
+
   await t.test('a message is gone back to, and a conversation forked at it', async t => {
     await runTurn(client, 'past', 'write a.txt\n| one\nsay first', { isolated: true, title: 'With a past' })
     await runTurn(client, 'past', 'write a.txt\n| two\nsay second')

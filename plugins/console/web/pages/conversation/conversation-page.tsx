@@ -29,6 +29,7 @@ import { RowView, type RowActions } from './rows.js'
 import { DataAge } from '../../ui/data-age.js'
 import { FaultLine } from '../../ui/page.js'
 import { ignored } from '../../../../../sdk/ignored.js'
+import { Refusal } from '../../../../../sdk/refusal.js'
 
 const QueuePane = lazyView(async () => (await import('./queue-pane.js')).QueuePane)
 const FindBar = lazyView(async () => (await import('./find-bar.js')).FindBar)
@@ -185,6 +186,7 @@ const Conversation = ({ id }: { id: string }) => {
   const mayWork = reaches(person.value?.role, 'collaborator')
   // What was read of a conversation that is gone, or that this person may no longer see, is shown no longer.
   const gone = agent === undefined && missing !== undefined
+  const unknown = gone && missing instanceof Refusal && missing.reason === 'not-found'
   const { loaded, earlier, skipped } = state
   const rows = gone ? [] : state.rows
   const error = state.error ?? missing
@@ -283,7 +285,11 @@ const Conversation = ({ id }: { id: string }) => {
       <main class="conversation">
         <FaultLine fault={action.fault} />
         <DataAge />
-        {Boolean(error) && <p class="notice bad">{faultSentence(error)}</p>}
+        {Boolean(error) && (
+          <p class="notice bad">
+            {faultSentence(error)} {unknown && <a href={fragmentOf('fleet')}>Show the conversations there are</a>}
+          </p>
+        )}
         {(earlier > 0 || skipped > 0) && (
           <p class="earlier small quiet">
             {skipped > 0 ? (
@@ -333,7 +339,7 @@ const Conversation = ({ id }: { id: string }) => {
               changes={state.standing.queued}
             />
           )}
-          {mayWork && (
+          {mayWork && !unknown && (
             <Composer
               id={id}
               agent={agent}
