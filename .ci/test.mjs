@@ -1,8 +1,8 @@
-// Runs the test files that the words of the command line name, and says which ten took longest. Without a word it runs
-// all with SANDBOX_TESTS=all (or every: with all their cases), else those that are not long. A word is a folder, or what
-// a file's name is or begins with before a dash; options (`--jobs=1`) go to tap. Files that need no process of their own
-// share one, a few at a time. Up to five files that failed run again, each in a process of its own: those that hold then
-// are named.
+// Runs the test files that the words of the command line name, and says which ten took longest. Without a word it
+// runs all with SANDBOX_TESTS=all (or every: with all their cases), else those that are not long. A word is a folder,
+// or what a file's name is or begins with before a dash; options (`--jobs=1`) go to tap. Files that need no process
+// of their own share one, a few at a time. Up to five files that failed run again, each in a process of its own:
+// those that hold then are named.
 import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join, sep } from 'node:path'

@@ -23,7 +23,7 @@ const STOP_WITHIN = 10_000
 /** Leaves time for the answer that announces the restart to be sent. */
 const RESTART_AFTER = 200
 
-/** Runs a daemon until SIGTERM or SIGINT; when it cannot start, prints one sentence and exits with 1, for a wrong value with 2. */
+/** Runs a daemon until SIGTERM or SIGINT; one that cannot start prints a sentence and exits with 1, or 2 if misused. */
 const run = async (): Promise<void> => {
   const root = dirname(dirname(fileURLToPath(import.meta.url)))
   assertNameable('program', root)

@@ -218,6 +218,27 @@ export interface ExtensionCall {
   input: object
 }
 
+/** What became of the requests of one route since the start. */
+export interface CallFigure {
+  /** The route as it is declared, such as `GET /areas/{id}`. */
+  call: string
+  group: string
+  /** How many were answered with each status. */
+  statuses: { status: number; count: number }[]
+  /** How long they took together; streams count no time. */
+  seconds: number
+  /** How many took at most so long. */
+  within: { seconds: number; count: number }[]
+}
+
+/** What the kernel counted since the start. */
+export interface KernelFigures {
+  calls: CallFigure[]
+  /** Streams and WebSockets that are open now. */
+  streams: number
+  sockets: number
+}
+
 /** The calls of the kernel, for plugins that declare them. */
 export interface Kernel {
   /** Identity, version and routes of this daemon, and its boot progress. */
@@ -227,6 +248,8 @@ export interface Kernel {
    * inside another program.
    */
   'kernel.restart'(input: { reason: 'restarting' | 'restored' }): { restarting: boolean }
+  /** How many requests each route got, how they were answered and how long that took. */
+  'kernel.figures'(): KernelFigures
   /** Whether the caller may use a route, by the access in its manifest; `message` says what is needed. */
   'kernel.access.admits'(input: { call: string }): { admits: boolean; message?: string }
   /** The loaded groups with their routes. */

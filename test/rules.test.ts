@@ -15,11 +15,11 @@ const LINES = {
   file: 400,
   kernelFile: 300,
   folders: {
-    kernel: 1161,
+    kernel: 1162,
     'kernel/auth': 1458,
     'kernel/config': 205,
     'kernel/extensions': 300,
-    'kernel/http': 1402,
+    'kernel/http': 1454,
     'kernel/http/sockets': 260,
     'kernel/logs': 250,
     'kernel/storage': 465,
