@@ -1,5 +1,4 @@
 import { type Caller, type Contract, type Host, Refusal, refuse } from '../../sdk/index.js'
-import { programNamed } from '../../sdk/node/programs/installed-at.js'
 import { knownOf, ProviderCatalogues, type AccountHeaders } from './catalogues.js'
 import { pageOf } from './choices.js'
 import type { BuiltInProvider } from '../agent/contract.js'
@@ -15,6 +14,7 @@ export const contract: Contract<DefinedProviderCalls> = { ...providers, examples
 
 /** The beginning of the ids of model servers. */
 const SERVER = 'endpoint/'
+const NO_TRANSLATOR = 'it is reached through the translator, which this sandbox does not have'
 const NO_ACCOUNT = { ready: 'no-account', accounts: 0, detail: 'no account of it is connected' } as const
 
 /** Lists the providers of models and what they offer. */
@@ -69,8 +69,9 @@ export const activate = async (host: Host): Promise<void> => {
     const byId = new Map(standing.map(({ provider, ...stands }) => [provider, stands]))
     return async definition => {
       const stands = byId.get(definition.id) ?? NO_ACCOUNT
-      const missing = stands.ready === 'yes' ? await lackOf(definition) : undefined
-      return missing === undefined ? stands : { ...stands, ready: 'missing-program', detail: missing }
+      const lacks =
+        definition.serving === 'routed' && stands.ready === 'yes' && !(await host.serves('translator.endpointFor'))
+      return lacks ? { ...stands, ready: 'missing-program', detail: NO_TRANSLATOR } : stands
     }
   }
 
@@ -184,14 +185,6 @@ const priced = (price: TokenPrice | undefined) => price && { price: structuredCl
 
 /** What stands between a provider and its turns. */
 type Readiness = Pick<ProviderRow, 'accounts' | 'ready' | 'detail' | 'reopensAt'>
-
-/** What the only loop of a provider lacks, and how to get it; the sandbox's own loop lacks nothing. */
-const lackOf = async ({ serving, harness }: ProviderDefinition): Promise<string | undefined> => {
-  if (serving === 'native') return undefined
-  if (!harness) return 'it is reached through the translator, which this sandbox does not have'
-  const found = await programNamed(harness.program)
-  return found === undefined ? `the program ${harness.program} is not installed: ${harness.install}` : undefined
-}
 
 const priceOf = ({ models: { prices = {}, known = [] } }: ProviderDefinition, model: string) =>
   structuredClone(Object.hasOwn(prices, model) ? prices[model] : knownOf(known, model)?.price)

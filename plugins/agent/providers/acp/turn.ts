@@ -67,7 +67,8 @@ export const acpOn = (
     const onlyReads = !program.asks && !mayWrite(request)
     const planning = !program.asks && request.permissionMode === 'plan'
     const budget = new StepBudget(admit && (() => admit(request)))
-    const mayShare = !onlyReads && !planning && request.subagent === undefined && peers.shares(provider)
+    const mayShare =
+      !program.once && !onlyReads && !planning && request.subagent === undefined && peers.shares(provider)
     const shared = mayShare ? await io.shared(started) : undefined
     const own = () => start(onlyReads || planning)
     const first = shared ? undefined : await own()
@@ -140,7 +141,8 @@ class VendorTurn {
     } finally {
       await this.#client.close()
       // A subagent is never continued.
-      if (this.#session) await this.#peers.release(this.#session, again && this.#request.subagent === undefined)
+      const kept = again && !this.#program.once && this.#request.subagent === undefined
+      if (this.#session) await this.#peers.release(this.#session, kept)
     }
     const costUsd = this.#client.budget.untold()
     frames.push(...updates.close(), {
