@@ -18,8 +18,11 @@ export interface RoutedWorld {
   readonly recorded: { type: string; extra?: unknown }[]
   /** Signs a person in at a provider; answers the id of the account. */
   signIn(provider: string, email?: string): Promise<string>
+  /** Connects an account with a key; answers its id. */
+  key(provider: string, key: string): Promise<string>
   /** What a run gets. */
   access(provider: string, more?: Partial<Input<Api, 'translator.endpointFor'>>): Promise<Access>
+  release(bearer: string): Promise<Reply<Api, 'translator.release'>>
 }
 export type Access = Reply<Api, 'translator.endpointFor'>
 
@@ -93,11 +96,17 @@ export const routedWorld = async (t: Test, options: RoutedWorldOptions): Promise
       await until(async () => (await idsOf(provider)).length > before.length)
       return (await idsOf(provider)).find(id => !before.includes(id))!
     },
+    key: async (provider, key) => {
+      server.keys.add(key)
+      const { handshake } = await call('POST /accounts/{provider}/login/start', { provider, flow: 'key' })
+      return (await call('POST /accounts/{provider}/login/finish', { provider, handshake, key })).id
+    },
     access: (provider, more = {}) =>
       innerCall(daemon, 'translator.endpointFor', {
         ...{ provider, model: 'm', protocol: 'chat', run: 'run-1', conversationId: 'one' },
         ...more,
       }),
+    release: bearer => innerCall(daemon, 'translator.release', { bearer }),
   }
 }
 
