@@ -9,7 +9,7 @@ import {
   type Ending,
 } from './answer-parts.js'
 import { errorBody } from './errors.js'
-import { inputOf } from './translated.js'
+import { inputOf, UNSIGNED } from './translated.js'
 
 const REASONS: { readonly [E in Ending]: string } = {
   stop: 'end_turn',
@@ -77,9 +77,7 @@ export class MessagesAnswer implements AnswerWriter {
       case 'close': {
         const { item } = step
         const signature =
-          item.kind === 'thought' && item.meta !== undefined
-            ? this.#delta({ type: 'signature_delta', signature: item.meta })
-            : ''
+          item.kind === 'thought' ? this.#delta({ type: 'signature_delta', signature: item.meta ?? UNSIGNED }) : ''
         this.#open = undefined
         this.#blocks++
         return signature + eventOf({ type: 'content_block_stop', index }, 'content_block_stop')
@@ -126,7 +124,7 @@ const blockOf = (item: AnswerItem): object =>
   item.kind === 'text'
     ? { type: 'text', text: item.text }
     : item.kind === 'thought'
-      ? { type: 'thinking', thinking: item.text, signature: item.meta ?? '' }
+      ? { type: 'thinking', thinking: item.text, signature: item.meta ?? UNSIGNED }
       : { type: 'tool_use', id: item.id, name: item.name, input: inputOf(item.input) }
 
 const usageOf = ({ input, output, cacheRead, cacheWrite }: AnswerTokens): object => ({

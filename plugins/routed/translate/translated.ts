@@ -136,6 +136,9 @@ export const formatOf = (format: Fields | undefined, schema: Fields | undefined)
 
 const MARK = 'translator.'
 
+/** The signature of a thought whose server gave none: clients give back only signed ones. */
+export const UNSIGNED = `${MARK}${Buffer.from('{}').toString('base64url')}`
+
 /** What a server needs back with a thought, as one text for a protocol that has one field for it. */
 export const packedMeta = (meta: ProviderOptions | undefined): string | undefined => {
   const { signature, redactedData } = meta?.anthropic ?? {}

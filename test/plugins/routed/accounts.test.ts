@@ -4,7 +4,9 @@ import { until } from '../../support/browser/browser.js'
 import { exactly } from '../../support/lists.js'
 import { asPerson, routedWorld, type Access, type RoutedWorld } from './support.js'
 
-const LIMITS = { limits: { from: 'headers', windows: [{ kind: 'week', percent: 'x-week-used', resetsAt: 'x-week-opens' }] } }
+const LIMITS = {
+  limits: { from: 'headers', windows: [{ kind: 'week', percent: 'x-week-used', resetsAt: 'x-week-opens' }] },
+}
 
 const ask = async ({ baseUrl, bearer, model }: Access, more: object = {}) => {
   const response = await fetch(`${baseUrl}/v1/messages`, {
@@ -67,7 +69,11 @@ t.test('accounts are connected, listed and disconnected as the routed view has t
 t.test('who may see and change what', async t => {
   const it = await routedWorld(t, { providers: { acme: { auth: { flows: ['key'] } } } })
   const status = (work: () => Promise<unknown>) => refusalOf(work).then(({ status: found }) => found)
-  const [viewer, collaborator, maintainer] = [asPerson(it, 'viewer'), asPerson(it, 'collaborator'), asPerson(it, 'maintainer')]
+  const [viewer, collaborator, maintainer] = [
+    asPerson(it, 'viewer'),
+    asPerson(it, 'collaborator'),
+    asPerson(it, 'maintainer'),
+  ]
   t.equal((await viewer.call('GET /translator')).state, 'stopped')
   t.equal(await status(() => viewer.call('GET /translator/accounts')), 403)
   t.same(await collaborator.call('GET /translator/accounts'), { acme: [] })

@@ -8,7 +8,10 @@ import { routedWorld, type Access, type RoutedWorld } from './support.js'
 
 const SCHEMA = {
   type: 'object',
-  properties: { path: { type: 'string', description: 'where', minLength: 1 }, lines: { type: 'array', items: { type: 'integer' } } },
+  properties: {
+    path: { type: 'string', description: 'where', minLength: 1 },
+    lines: { type: 'array', items: { type: 'integer' } },
+  },
   required: ['path'],
   additionalProperties: false,
 } as const
@@ -91,7 +94,10 @@ inTurns('a client of chat completions streams thoughts, text and two calls', asy
   t.equal(text, 'I look')
   t.equal(thought, 'think hard')
   t.match(calls, exactly({ name: 'read' }, { name: 'read' }))
-  t.same(calls.map(({ text: input }) => JSON.parse(input)), [{ path: 'a', lines: [1] }, { path: 'b' }])
+  t.same(
+    calls.map(({ text: input }) => JSON.parse(input)),
+    [{ path: 'a', lines: [1] }, { path: 'b' }],
+  )
   t.equal(new Set(calls.map(({ id }) => id)).size, 2)
   t.ok(pieces > 2, 'arguments come in pieces')
   t.equal(finish, 'tool_calls')
@@ -108,12 +114,15 @@ inTurns('a client of messages streams thoughts, text and two calls', async (t, p
     tools: [{ name: 'read', description: 'Reads.', input_schema: SCHEMA as never }],
   })
   const answer = await stream.finalMessage()
-  t.match(answer.content, exactly(
-    { type: 'thinking', thinking: 'think hard' },
-    { type: 'text', text: 'I look' },
-    { type: 'tool_use', name: 'read', input: { path: 'a', lines: [1] } },
-    { type: 'tool_use', name: 'read', input: { path: 'b' } },
-  ))
+  t.match(
+    answer.content,
+    exactly(
+      { type: 'thinking', thinking: 'think hard' },
+      { type: 'text', text: 'I look' },
+      { type: 'tool_use', name: 'read', input: { path: 'a', lines: [1] } },
+      { type: 'tool_use', name: 'read', input: { path: 'b' } },
+    ),
+  )
   t.equal(answer.stop_reason, 'tool_use')
   t.match(answer.usage, { output_tokens: 7 })
   if (provider !== 'messages') t.match(answer.usage, { input_tokens: 10, cache_read_input_tokens: 5 })
@@ -138,9 +147,14 @@ inTurns('a client of responses streams thoughts, text and two calls', async (t, 
   const last = events.at(-1)
   t.equal(last?.type, 'response.completed')
   if (last?.type !== 'response.completed') return
-  t.match(last.response.output.map(({ type }) => type), exactly('reasoning', 'message', 'function_call', 'function_call'))
+  t.match(
+    last.response.output.map(({ type }) => type),
+    exactly('reasoning', 'message', 'function_call', 'function_call'),
+  )
   t.match(last.response.usage, { input_tokens: 15, output_tokens: 7, input_tokens_details: { cached_tokens: 5 } })
-  const calls = last.response.output.flatMap(item => (item.type === 'function_call' ? [JSON.parse(item.arguments) as object] : []))
+  const calls = last.response.output.flatMap(item =>
+    item.type === 'function_call' ? [JSON.parse(item.arguments) as object] : [],
+  )
   t.same(calls, [{ path: 'a', lines: [1] }, { path: 'b' }])
 })
 
@@ -149,7 +163,13 @@ const PICTURE = `data:image/png;base64,${PIXEL}`
 const TALK = {
   chat: [
     { role: 'system', content: 'Be brief.' },
-    { role: 'user', content: [{ type: 'text', text: 'look' }, { type: 'image_url', image_url: { url: PICTURE } }] },
+    {
+      role: 'user',
+      content: [
+        { type: 'text', text: 'look' },
+        { type: 'image_url', image_url: { url: PICTURE } },
+      ],
+    },
     {
       role: 'assistant',
       content: 'ok',
@@ -229,7 +249,12 @@ inTurns('an answer with a thought goes back with what its server needs', async (
   const access = await it.access(provider, { protocol: 'messages' })
   const client = anthropic(access)
   const tools = [{ name: 'read', input_schema: SCHEMA as never }]
-  const asked = { model: access.model, max_tokens: 500, tools, thinking: { type: 'enabled', budget_tokens: 100 } } as const
+  const asked = {
+    model: access.model,
+    max_tokens: 500,
+    tools,
+    thinking: { type: 'enabled', budget_tokens: 100 },
+  } as const
   const first = await client.messages.stream({ ...asked, messages: [{ role: 'user', content: 'go' }] }).finalMessage()
   next.reply = { text: ['done'] }
   const results = first.content.flatMap(block =>
@@ -268,7 +293,9 @@ t.test('what has another meaning without it is refused in the words of the proto
   })
   t.match(await client.chat.completions.create({ ...talk, n: 2 }).catch((error: unknown) => error), { status: 400 })
   t.match(
-    await client.responses.create({ model: talk.model, input: 'x', previous_response_id: 'r' }).catch((e: unknown) => e),
+    await client.responses
+      .create({ model: talk.model, input: 'x', previous_response_id: 'r' })
+      .catch((e: unknown) => e),
     { status: 400, message: /previous_response_id/ },
   )
 })
@@ -289,7 +316,11 @@ inTurns('a failure in the middle is an error in the protocol of the client', asy
 })
 
 t.test('status, words and time of a refusal are those of the provider', async t => {
-  next.reply = { status: 503, headers: { 'retry-after': '7' }, body: JSON.stringify({ error: { message: 'in maintenance' } }) }
+  next.reply = {
+    status: 503,
+    headers: { 'retry-after': '7' },
+    body: JSON.stringify({ error: { message: 'in maintenance' } }),
+  }
   const access = await it.access('chat', { protocol: 'messages' })
   const asked = { model: access.model, max_tokens: 5, messages: [{ role: 'user' as const, content: 'x' }] }
   const refused = await anthropic(access)
@@ -306,7 +337,10 @@ t.test('a bearer asks for its own provider alone, and for nothing after its run'
   const create = (key: string, model: string) =>
     openai({ ...access, bearer: key })
       .chat.completions.create(asked(model))
-      .then(() => 200, (error: { status?: number }) => error.status)
+      .then(
+        () => 200,
+        (error: { status?: number }) => error.status,
+      )
   t.equal(await create(access.bearer, access.model), 200)
   t.equal(await create(access.bearer, 'messages/m'), 403)
   t.equal(await create(access.bearer, 'm'), 404)

@@ -145,7 +145,11 @@ t.test('the process listens on loopback alone, holds no credential, and is back 
   t.ok(secrets.length > 1)
   const seen = ['environ', 'cmdline'].map(name => readFileSync(`/proc/${pid}/${name}`, 'utf8')).join('\n')
   const files = readdirSync(`/proc/${pid}/fd`).map(fd => readlinkSync(`/proc/${pid}/fd/${fd}`))
-  t.same(files.filter(file => file.startsWith(it.folder)), [], 'no file of the daemon is open in it')
+  t.same(
+    files.filter(file => file.startsWith(it.folder)),
+    [],
+    'no file of the daemon is open in it',
+  )
   const logs = readdirSync(join(it.folder, 'data'), { recursive: true, encoding: 'utf8' })
     .filter(name => name.endsWith('.log'))
     .map(name => readFileSync(join(it.folder, 'data', name), 'utf8'))

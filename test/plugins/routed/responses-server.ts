@@ -66,7 +66,11 @@ const eventsOf = ({ thoughts, text, calls, usage, error }: ScriptedAnswer): { ty
   if (thoughts) {
     const summary = [{ type: 'summary_text', text: thoughts.join('') }]
     item({ type: 'reasoning', id: 'rs_1', summary, encrypted_content: 'sealed' }, { summary: [] }, place => {
-      say('response.reasoning_summary_part.added', { ...place, summary_index: 0, part: { type: 'summary_text', text: '' } })
+      say('response.reasoning_summary_part.added', {
+        ...place,
+        summary_index: 0,
+        part: { type: 'summary_text', text: '' },
+      })
       for (const delta of thoughts) say('response.reasoning_summary_text.delta', { ...place, summary_index: 0, delta })
       say('response.reasoning_summary_part.done', { ...place, summary_index: 0, part: summary[0] })
     })

@@ -29,7 +29,11 @@ const heldServer = async (t: Test) => {
     closed: () => closed,
     say: (content: string) => {
       const choices = [{ index: 0, delta: { content }, finish_reason: null }]
-      open.at(-1)!.write(`data: ${JSON.stringify({ id: 'a', object: 'chat.completion.chunk', created: 1, model: 'm', choices })}\n\n`)
+      open
+        .at(-1)!
+        .write(
+          `data: ${JSON.stringify({ id: 'a', object: 'chat.completion.chunk', created: 1, model: 'm', choices })}\n\n`,
+        )
     },
   }
 }
