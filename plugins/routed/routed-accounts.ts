@@ -3,7 +3,7 @@ import type { ProviderDefinition, SignInFlow } from '../providers/contract.js'
 import type { RoutedAccount, RoutedAccounts, RoutedStart } from './contract.js'
 import { routedDefinitions } from './process/table.js'
 
-type Link = Pick<Host, 'call'>
+type Link = Pick<Host, 'call' | 'serves'>
 
 /** The definition of a routed provider; refused where it is none. */
 export const routedDefinition = async (host: Link, provider: string): Promise<ProviderDefinition> => {

@@ -52,11 +52,11 @@ export const GROUPS = ['accounts', 'providers', 'routed']
 
 /** Starts a daemon with routed providers. */
 export const routedWorld = async (t: Test, options: RoutedWorldOptions): Promise<RoutedWorld> => {
-  const { groups = GROUPS, providers, fakes, folder = folderOf(t), server: given, ...rest } = options
+  const { groups = GROUPS, providers, fakes, folder = folderOf(t), server: given, files, ...rest } = options
   const server = given ?? (await startAccountServer(t))
   const [workspace, data, definitions] = [join(folder, 'workspace'), join(folder, 'data'), join(folder, 'definitions')]
   for (const each of [workspace, definitions]) mkdirSync(each, { recursive: true })
-  if (groups.includes('agent') && !options.folder) makeWorkspace(workspace)
+  if (groups.includes('agent') && !options.folder) makeWorkspace(workspace, files)
   for (const [id, more] of Object.entries(providers)) {
     const definition = server.definition(id, { serving: 'routed', ...more })
     writeFileSync(join(definitions, `${id}.json`), JSON.stringify(definition))

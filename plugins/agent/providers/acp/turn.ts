@@ -248,7 +248,9 @@ class VendorTurn {
     const remembers = await peer.open(tree.seen.cwd, before, tools, this.#io.signal, this.#waits)
     if (before !== undefined && !remembers && peer.unloaded !== undefined)
       frames.push(notice(`${label} could not load its session, so it gets the record: ${peer.unloaded}`))
-    const named = model === this.#provider || model === OWN_MODEL || this.#program.asks ? {} : { model }
+    // One of a routed provider finds its model in a variable.
+    const isOwn = model === this.#provider || model === OWN_MODEL || this.#program.asks || this.#program.once
+    const named = isOwn ? {} : { model }
     const modeName = modeNamesOf(this.#program.command[0])[mode]
     const wanted = { mode, ...(modeName && { modeName }), ...named, ...(effort !== undefined && { effort }) }
     const { missing, models } = await peer.configure(wanted, this.#io.signal)

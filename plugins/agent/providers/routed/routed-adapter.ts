@@ -32,7 +32,8 @@ export const routedAdapter = async (
   definition: ProviderDefinition,
   { native, vendor, program, accountOf }: RoutedDeps,
 ): Promise<ProviderAdapter> => {
-  const { id: provider, label, harness } = definition
+  const { label, harness } = definition
+  const provider: string = definition.id
   const { models } = await host.call('definitions.catalogue', { provider })
   const runOf = ({ conversationId, run, model }: TurnRequest): RoutedRun => {
     const account = accountOf(conversationId, provider)
@@ -77,9 +78,10 @@ async function* programRun(
   try {
     const access = await translatorAccess(host, definition, { ...asked, protocol, shielded: false })
     bearer = access.bearer
-    const address = await io.expose(translatorRelay(access.baseUrl))
+    const address = await io.expose(translatorRelay(access.baseUrl), Number(new URL(access.baseUrl).port))
     const program = await programOf(definition, variablesFor(protocol, address, access))
-    for await (const frame of vendor(definition.id, program, request, io)) {
+    const provider: string = definition.id
+    for await (const frame of vendor(provider, program, request, io)) {
       const counts = frame.kind === 'usage' ? await release() : undefined
       yield counts && counts.answers > 0 ? { ...frame, ...tokensOf(counts) } : frame
     }
