@@ -173,7 +173,7 @@ export interface AccountServices {
   /** Gives how each provider with accounts stands. */
   'accounts.standing'(): { providers: ProviderStanding[] }
   /**
-   * Lists the accounts of a provider as the caller sees them, without waiting for it: limits are read behind the answer.
+   * Lists the accounts of a provider as the caller sees them, without waiting for it: limits are read afterwards.
    *
    * - 404: no such provider
    */

@@ -14,7 +14,6 @@ export const contract: Contract<DefinedProviderCalls> = { ...providers, examples
 
 /** The beginning of the ids of model servers. */
 const SERVER = 'endpoint/'
-const NO_TRANSLATOR = 'it is reached through the translator, which this sandbox does not have'
 const NO_ACCOUNT = { ready: 'no-account', accounts: 0, detail: 'no account of it is connected' } as const
 
 /** Lists the providers of models and what they offer. */
@@ -59,20 +58,15 @@ export const activate = async (host: Host): Promise<void> => {
 
   const rows = async (): Promise<ProviderRow[]> => {
     const readinessOf = await readiness()
-    return Promise.all(definitions.all.map(async each => rowOf(each, await readinessOf(each))))
+    return Promise.all(definitions.all.map(each => rowOf(each, readinessOf(each))))
   }
 
-  /** How each provider stands: by its accounts, then by the programs that it needs. */
-  const readiness = async (): Promise<(definition: ProviderDefinition) => Promise<Readiness>> => {
+  /** How each provider stands, by its accounts. */
+  const readiness = async (): Promise<(definition: ProviderDefinition) => Readiness> => {
     const served = await host.serves('accounts.standing')
     const { providers: standing } = served ? await host.call('accounts.standing') : { providers: [] }
     const byId = new Map(standing.map(({ provider, ...stands }) => [provider, stands]))
-    return async definition => {
-      const stands = byId.get(definition.id) ?? NO_ACCOUNT
-      const lacks =
-        definition.serving === 'routed' && stands.ready === 'yes' && !(await host.serves('translator.endpointFor'))
-      return lacks ? { ...stands, ready: 'missing-program', detail: NO_TRANSLATOR } : stands
-    }
+    return ({ id }) => byId.get(id) ?? NO_ACCOUNT
   }
 
   /** What a provider is asked with: the credential of an account; undefined: there is none that can be used. */
@@ -101,7 +95,7 @@ export const activate = async (host: Host): Promise<void> => {
     const readinessOf = await readiness()
     const each = definitions.all.map(async definition => {
       const { models } = await catalogues.known(definition)
-      const { ready, detail } = await readinessOf(definition)
+      const { ready, detail } = readinessOf(definition)
       return models.map(model => {
         const price = priceOf(definition, model.id)
         const common = { provider: definition.id, providerLabel: definition.label, model, ...(price && { price }) }

@@ -28,7 +28,7 @@ export interface RoutedStart {
   code: string
   /** Names the attempt; it is not the state of OAuth. */
   state: string
-  /** `redirect`: the address that the browser ends at is pasted into `complete`, unless it reached the sandbox itself. */
+  /** `redirect`: the address that the browser ends at goes into `complete`, unless it reached the sandbox itself. */
   flow: 'device' | 'redirect'
   expiresAt: Millis
 }

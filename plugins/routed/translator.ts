@@ -5,7 +5,7 @@ import { programFile } from '../../sdk/node/programs/package.js'
 import { PipedProcess } from '../../sdk/node/programs/piped-process.js'
 import { record } from '../../sdk/node/record/record.js'
 import type { TranslatorAccess, TranslatorCounts, TranslatorStatus } from './contract.js'
-import { Grants, type GrantAsked } from './process/grants.js'
+import { RunGrants, type GrantAsked } from './process/grants.js'
 import { Leasing } from './process/leasing.js'
 import { ProcessStamps } from './process/stamp.js'
 import { servedNow, type ServedNow } from './process/table.js'
@@ -21,7 +21,7 @@ const PASSED = /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE
 /** The translator of this sandbox: its process, what it serves, and for whom. */
 export class Translator {
   readonly #host: Host
-  readonly #grants = new Grants()
+  readonly #grants = new RunGrants()
   readonly #leasing: Leasing
   readonly #process: TranslatorProcess
   readonly #stamps: ProcessStamps

@@ -12,7 +12,7 @@ export interface GrantAsked {
   readonly shielded: boolean
 }
 /** A bearer without its text. */
-export interface Grant extends GrantAsked {
+export interface RunGrant extends GrantAsked {
   readonly id: string
   readonly hash: string
 }
@@ -26,14 +26,14 @@ const NONE: TranslatorCounts = {
 }
 
 /** The bearers of running turns, in memory: they die with their runs and with the daemon. */
-export class Grants {
-  readonly #grants = new Map<string, { readonly grant: Grant; counts: TranslatorCounts }>()
+export class RunGrants {
+  readonly #grants = new Map<string, { readonly grant: RunGrant; counts: TranslatorCounts }>()
 
   get size(): number {
     return this.#grants.size
   }
 
-  get(id: string): Grant | undefined {
+  get(id: string): RunGrant | undefined {
     return this.#grants.get(id)?.grant
   }
 

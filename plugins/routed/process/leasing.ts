@@ -2,7 +2,7 @@ import { Refusal, type Host } from '../../../sdk/index.js'
 import type { AccountLease } from '../../accounts/contract.js'
 import type { TranslatorRequests } from '../contract.js'
 import type { DaemonNews, LeasedRequest, LinkCall, LinkInput, LinkOutput, ProcessNews } from '../link/messages.js'
-import type { Grant, Grants } from './grants.js'
+import type { RunGrant, RunGrants } from './grants.js'
 import { SERVER } from './table.js'
 
 type Link = Pick<Host, 'call' | 'serves' | 'emit' | 'log'>
@@ -22,11 +22,11 @@ const STATUSES: { readonly [reason: string]: number } = {
 /** Serves the translator's process: lends credentials for one request, asks the shield, and counts. */
 export class Leasing {
   readonly #host: Link
-  readonly #grants: Grants
+  readonly #grants: RunGrants
   readonly #held = new Set<string>()
   requests: TranslatorRequests = { total: 0, failed: 0, retried: 0, inFlight: 0 }
 
-  constructor(host: Link, grants: Grants) {
+  constructor(host: Link, grants: RunGrants) {
     this.#host = host
     this.#grants = grants
   }
@@ -73,7 +73,7 @@ export class Leasing {
     return calls[call](input)
   }
 
-  #grant(id: string): Grant {
+  #grant(id: string): RunGrant {
     const grant = this.#grants.get(id)
     if (!grant) throw new Refusal('unauthenticated', 'the turn of this bearer has ended')
     return grant
@@ -100,13 +100,13 @@ export class Leasing {
     return this.#lent(grant, await this.#host.call('accounts.renew', { lease, provider, account, refused }))
   }
 
-  async #lent(grant: Grant, { lease, account, headers, kind }: AccountLease): Promise<LeasedRequest> {
+  async #lent(grant: RunGrant, { lease, account, headers, kind }: AccountLease): Promise<LeasedRequest> {
     const masks = await this.#masks(grant, account, false)
     return { lease, account, headers, renewable: kind === 'bearer', masks }
   }
 
   /** Whether a request passes the shield here: not where the loop asked it before. */
-  async #masks({ provider, shielded }: Grant, account: string | undefined, local: boolean): Promise<boolean> {
+  async #masks({ provider, shielded }: RunGrant, account: string | undefined, local: boolean): Promise<boolean> {
     if (shielded || !(await this.#host.serves('shield.outbound'))) return false
     const about = { provider, local, ...(account !== undefined && { account }) }
     return (await this.#host.call('shield.trustOf', about)).enabled

@@ -9,7 +9,7 @@ interface ProcessStamp {
 }
 
 const NAME = 'process'
-/** proc(5), `/proc/<pid>/stat`: the start, in ticks since the machine started; the third field is the first one here. */
+/** The start, in ticks since the machine's (proc(5), `/proc/<pid>/stat`); the third field there is the first here. */
 const STARTED = 19
 const GONE_MS = 2_000
 const LOOK_MS = 20

@@ -7,16 +7,16 @@ import { requestTexts, withRequestTexts } from '../../../sdk/node/models/request
 import { restoredAnswer } from '../../../sdk/node/models/restored-answer.js'
 import type { CountedTokens, LeasedRequest, TableGrant, TableProvider } from '../link/messages.js'
 import { AnswerParts, BrokenAnswer, type AnswerStep, type AnswerWriter } from '../translate/answer-parts.js'
-import { ChatAnswer } from '../translate/chat-answer.js'
+import { ChatAnswerWriter } from '../translate/chat-answer.js'
 import { fromChat } from '../translate/chat-request.js'
 import { errorWords } from '../translate/errors.js'
 import { Unsayable, type Fields } from '../translate/fields.js'
-import { MessagesAnswer } from '../translate/messages-answer.js'
+import { MessagesAnswerWriter } from '../translate/messages-answer.js'
 import { fromMessages } from '../translate/messages-request.js'
-import { ResponsesAnswer } from '../translate/responses-answer.js'
+import { ResponsesAnswerWriter } from '../translate/responses-answer.js'
 import { fromResponses } from '../translate/responses-request.js'
 import type { TranslatedProtocol, TranslatedRequest } from '../translate/translated.js'
-import { callFor, modelOf } from '../translate/upstream-model.js'
+import { callFor, upstreamModel } from '../translate/upstream-model.js'
 import { AccountSender } from './account-sender.js'
 import type { DaemonLink } from './daemon-link.js'
 import { ServingFailure, servingFailure } from './failure.js'
@@ -48,8 +48,8 @@ const READERS: { readonly [P in TranslatedProtocol]: (body: Fields) => Translate
 
 const writerFor = (protocol: TranslatedProtocol, model: string, tellsUsage: boolean): AnswerWriter => {
   const id = randomBytes(12).toString('hex')
-  if (protocol === 'chat') return new ChatAnswer(id, model, tellsUsage)
-  return protocol === 'messages' ? new MessagesAnswer(id, model) : new ResponsesAnswer(id, model)
+  if (protocol === 'chat') return new ChatAnswerWriter(id, model, tellsUsage)
+  return protocol === 'messages' ? new MessagesAnswerWriter(id, model) : new ResponsesAnswerWriter(id, model)
 }
 
 /** What of headers says something of limits. */
@@ -134,9 +134,9 @@ const translate = async (
     if (texts) call = withRequestTexts(call, texts)
     tokensOf = new Map(tokens?.map(({ token, value }) => [token, value]))
   }
-  const { stream } = await modelOf(server)
+  const { stream } = await upstreamModel(server)
     .doStream(call)
-    .then(undefined, error => Promise.reject(failureOf(error)))
+    .then(undefined, error => Promise.reject(servedFailure(error)))
   const restored =
     tokensOf.size === 0
       ? stream
@@ -176,7 +176,7 @@ const write = async (
     }
     if (!end) throw new BrokenAnswer('the provider ended in the middle of its answer')
   } catch (error) {
-    const failure = failureOf(error)
+    const failure = servedFailure(error)
     if (!out.headersSent) throw failure
     out.end(writer.fail(failure))
     throw failure
@@ -235,7 +235,7 @@ const sendOver =
   }
 
 /** The failure that an error of a package, of the translation or of the provider is for the caller. */
-export const failureOf = (error: unknown): ServingFailure => {
+export const servedFailure = (error: unknown): ServingFailure => {
   const own = servingFailure(error)
   if (own) return own
   if (error instanceof Unsayable) return new ServingFailure(400, error.message)

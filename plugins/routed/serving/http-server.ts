@@ -6,10 +6,10 @@ import { codeOf } from '../../../sdk/node/files/paths.js'
 import { isDeeper } from '../../../sdk/node/limits/depth.js'
 import type { TableGrant, TableProvider } from '../link/messages.js'
 import { errorBody } from '../translate/errors.js'
-import { fieldsOf, jsonOf, textOf, type Fields } from '../translate/fields.js'
+import { objectIn, jsonOf, textIn, type Fields } from '../translate/fields.js'
 import type { TranslatedProtocol } from '../translate/translated.js'
 import type { DaemonLink } from './daemon-link.js'
-import { answerRequest, failureOf } from './exchange.js'
+import { answerRequest, servedFailure } from './exchange.js'
 import { ServingFailure } from './failure.js'
 
 const HOST = '127.0.0.1'
@@ -69,7 +69,7 @@ const serve = async (link: DaemonLink, req: IncomingMessage, res: ServerResponse
     )
   } catch (error) {
     if (gone.signal.aborted) return
-    const failure = failureOf(error)
+    const failure = servedFailure(error)
     if (!res.headersSent) refuse(res, protocol, failure)
   }
 }
@@ -99,7 +99,7 @@ const bodyOf = async (req: IncomingMessage): Promise<Fields> => {
     if (size > MOST_BODY) throw new ServingFailure(413, `expected at most ${MOST_BODY} bytes`)
     pieces.push(piece)
   }
-  const value = fieldsOf(jsonOf(Buffer.concat(pieces).toString('utf8')))
+  const value = objectIn(jsonOf(Buffer.concat(pieces).toString('utf8')))
   if (!value) throw new ServingFailure(400, 'expected a JSON object')
   if (isDeeper(value)) throw new ServingFailure(400, 'the JSON is nested too deep')
   return value
@@ -107,7 +107,7 @@ const bodyOf = async (req: IncomingMessage): Promise<Fields> => {
 
 /** The model of a request, without the id of its provider. */
 const modelIn = (body: Fields, provider: TableProvider, { table }: DaemonLink): string => {
-  const asked = textOf(body.model) ?? ''
+  const asked = textIn(body.model) ?? ''
   const own = `${provider.id}/`
   if (asked.startsWith(own) && asked.length > own.length) return asked.slice(own.length)
   const other = table.providers.find(({ id }) => asked.startsWith(`${id}/`))

@@ -1,5 +1,5 @@
 import type { CountedTokens } from '../link/messages.js'
-import { countOf, fieldsOf, jsonOf, type Fields } from '../translate/fields.js'
+import { numberIn, objectIn, jsonOf, type Fields } from '../translate/fields.js'
 
 const MOST_WHOLE = 32 * 1024 * 1024
 
@@ -29,26 +29,26 @@ export class TokenSniffer {
   /** The tokens; undefined: the server did not tell. */
   end(): CountedTokens | undefined {
     if (this.#streamed) this.#line(this.#rest)
-    else this.#hear(fieldsOf(jsonOf(this.#rest)))
+    else this.#hear(objectIn(jsonOf(this.#rest)))
     return this.#tokens
   }
 
   #line(line: string): void {
     // Few events tell tokens.
-    if (line.startsWith('data:') && line.includes('"usage"')) this.#hear(fieldsOf(jsonOf(line.slice('data:'.length))))
+    if (line.startsWith('data:') && line.includes('"usage"')) this.#hear(objectIn(jsonOf(line.slice('data:'.length))))
   }
 
   #hear(event: Fields | undefined): void {
-    const usage = [event, event?.message, event?.response].map(each => fieldsOf(fieldsOf(each)?.usage)).find(Boolean)
+    const usage = [event, event?.message, event?.response].map(each => objectIn(objectIn(each)?.usage)).find(Boolean)
     if (usage) this.#tokens = tokensIn(usage, this.#tokens)
   }
 }
 
 const tokensIn = (usage: Fields, before: CountedTokens | undefined): CountedTokens => {
   const { input = 0, output = 0, cacheRead = 0, cacheWrite = 0 } = before ?? {}
-  const count = (...names: string[]) => names.map(name => countOf(usage[name])).find(each => each !== undefined)
-  const details = fieldsOf(usage.prompt_tokens_details) ?? fieldsOf(usage.input_tokens_details)
-  const cached = countOf(details?.cached_tokens)
+  const count = (...names: string[]) => names.map(name => numberIn(usage[name])).find(each => each !== undefined)
+  const details = objectIn(usage.prompt_tokens_details) ?? objectIn(usage.input_tokens_details)
+  const cached = numberIn(details?.cached_tokens)
   const read = count('cache_read_input_tokens') ?? cached ?? cacheRead
   const given = count('prompt_tokens', 'input_tokens')
   return {

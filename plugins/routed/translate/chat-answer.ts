@@ -17,7 +17,7 @@ const REASONS: { readonly [E in Ending]: string } = {
 }
 
 /** Writes chat completions. */
-export class ChatAnswer implements AnswerWriter {
+export class ChatAnswerWriter implements AnswerWriter {
   readonly #base: { readonly id: string; readonly created: number; readonly model: string }
   readonly #tellsUsage: boolean
   /** The index of each call among the calls. */

@@ -1,5 +1,5 @@
 import type { AnswerFailure } from './answer-parts.js'
-import { fieldsOf, jsonOf, textOf } from './fields.js'
+import { objectIn, jsonOf, textIn } from './fields.js'
 import type { TranslatedProtocol } from './translated.js'
 
 const ANTHROPIC: { readonly [status: number]: string } = {
@@ -33,10 +33,10 @@ const MOST_WORDS = 2_000
 
 /** The words of an error in any of the protocols' forms; its text where it has another. */
 export const errorWords = (text: string): string => {
-  const body = fieldsOf(jsonOf(text))
-  const error = fieldsOf(body?.error) ?? fieldsOf(fieldsOf(body?.response)?.error)
+  const body = objectIn(jsonOf(text))
+  const error = objectIn(body?.error) ?? objectIn(objectIn(body?.response)?.error)
   const said =
-    textOf(error?.message) ?? textOf(body?.error) ?? textOf(body?.message) ?? textOf(body?.detail) ?? text.trim()
+    textIn(error?.message) ?? textIn(body?.error) ?? textIn(body?.message) ?? textIn(body?.detail) ?? text.trim()
   // A web page says nothing to a program.
   return /^\s*</.test(said) ? '' : said.slice(0, MOST_WORDS).toWellFormed()
 }

@@ -1,24 +1,24 @@
 /** A JSON object as a caller or a server wrote it. */
 export type Fields = { readonly [name: string]: unknown }
 
-/** A request that cannot be said in the other protocol without another meaning, or that is none; the caller gets 400. */
+/** A request that cannot be said in the other protocol without another meaning, or is none: the caller gets 400. */
 export class Unsayable extends Error {}
 
-export const fieldsOf = (value: unknown): Fields | undefined =>
+export const objectIn = (value: unknown): Fields | undefined =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Fields) : undefined
 
-export const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+export const textIn = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
-export const countOf = (value: unknown): number | undefined =>
+export const numberIn = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isFinite(value) ? value : undefined
 
-export const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+export const listIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
 
 /** The objects of a list; refused where one is none. */
 export const objectsOf = (value: unknown, path: string): readonly Fields[] =>
-  listOf(value).map(
+  listIn(value).map(
     (each, at) =>
-      fieldsOf(each)
+      objectIn(each)
       ?? (() => {
         throw new Unsayable(`${path}.${at}: expected an object`)
       })(),

@@ -9,7 +9,7 @@ import {
   type Ending,
 } from './answer-parts.js'
 import { errorBody } from './errors.js'
-import { inputOf, UNSIGNED } from './translated.js'
+import { callInput, UNSIGNED } from './translated.js'
 
 const REASONS: { readonly [E in Ending]: string } = {
   stop: 'end_turn',
@@ -19,7 +19,7 @@ const REASONS: { readonly [E in Ending]: string } = {
 }
 
 /** Writes answers in the protocol of messages. */
-export class MessagesAnswer implements AnswerWriter {
+export class MessagesAnswerWriter implements AnswerWriter {
   readonly #base: object
   /** Calls that are written while another block is open; a block has to be whole before the next one. */
   readonly #waiting: AnswerStep[] = []
@@ -125,7 +125,7 @@ const blockOf = (item: AnswerItem): object =>
     ? { type: 'text', text: item.text }
     : item.kind === 'thought'
       ? { type: 'thinking', thinking: item.text, signature: item.meta ?? UNSIGNED }
-      : { type: 'tool_use', id: item.id, name: item.name, input: inputOf(item.input) }
+      : { type: 'tool_use', id: item.id, name: item.name, input: callInput(item.input) }
 
 const usageOf = ({ input, output, cacheRead, cacheWrite }: AnswerTokens): object => ({
   input_tokens: input,

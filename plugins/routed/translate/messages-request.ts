@@ -1,16 +1,16 @@
 import type { ModelCall } from '../../../sdk/node/models/model-call.js'
-import { offered, present } from './chat-request.js'
-import { countOf, fieldsOf, listOf, objectsOf, textOf, Unsayable, type Fields } from './fields.js'
+import { offered, definedFields } from './chat-request.js'
+import { numberIn, objectIn, listIn, objectsOf, textIn, Unsayable, type Fields } from './fields.js'
 import {
   Dropped,
   effortFor,
   effortOf,
-  fileAt,
+  fileAtAddress,
   PromptBuilder,
   unpackedMeta,
   type AssistantPart,
-  type OfferedTool,
-  type ToolResult,
+  type TranslatedTool,
+  type TranslatedResult,
   type TranslatedRequest,
   type UserPart,
 } from './translated.js'
@@ -28,28 +28,28 @@ export const fromMessages = (body: Fields): TranslatedRequest => {
   for (const text of systemTexts(body.system, dropped)) builder.system(text)
   objectsOf(body.messages, 'messages').forEach((message, at) => addMessage(builder, message, `messages.${at}`, dropped))
   const tools = objectsOf(body.tools, 'tools').flatMap((tool, at) => toolOf(tool, `tools.${at}`, dropped))
-  const choice = fieldsOf(body.tool_choice)
-  const toolChoice = choiceOf(choice, tools)
-  const stop = listOf(body.stop_sequences).flatMap(each => textOf(each) ?? [])
-  const format = fieldsOf(fieldsOf(body.output_config)?.format)
-  const schema = format?.type === 'json_schema' ? fieldsOf(format.schema) : undefined
+  const choice = objectIn(body.tool_choice)
+  const toolChoice = askedChoice(choice, tools)
+  const stop = listIn(body.stop_sequences).flatMap(each => textIn(each) ?? [])
+  const format = objectIn(objectIn(body.output_config)?.format)
+  const schema = format?.type === 'json_schema' ? objectIn(format.schema) : undefined
   const sampling = {
-    maxOutputTokens: countOf(body.max_tokens),
-    temperature: countOf(body.temperature),
-    topP: countOf(body.top_p),
-    topK: countOf(body.top_k),
+    maxOutputTokens: numberIn(body.max_tokens),
+    temperature: numberIn(body.temperature),
+    topP: numberIn(body.top_p),
+    topK: numberIn(body.top_k),
     reasoning: reasoningOf(body),
   }
   return {
     call: {
       prompt: builder.prompt,
-      ...present(sampling),
+      ...definedFields(sampling),
       ...(stop.length > 0 && { stopSequences: stop }),
       ...(schema && { responseFormat: { type: 'json', schema: schema as object } }),
       ...(tools.length > 0 && { tools }),
       ...(toolChoice && { toolChoice }),
     },
-    model: textOf(body.model) ?? '',
+    model: textIn(body.model) ?? '',
     stream: body.stream === true,
     tellsUsage: true,
     dropped: dropped.names,
@@ -58,11 +58,11 @@ export const fromMessages = (body: Fields): TranslatedRequest => {
 }
 
 const reasoningOf = ({ thinking, output_config: config }: Fields): ModelCall['reasoning'] => {
-  const asked = fieldsOf(thinking)
+  const asked = objectIn(thinking)
   if (asked?.type === 'disabled') return 'none'
-  const effort = effortOf(fieldsOf(config)?.effort)
+  const effort = effortOf(objectIn(config)?.effort)
   if (effort !== undefined || asked === undefined) return effort
-  const budget = countOf(asked.budget_tokens)
+  const budget = numberIn(asked.budget_tokens)
   return budget === undefined ? 'medium' : effortFor(budget)
 }
 
@@ -75,9 +75,9 @@ const withoutMarks = (part: Fields, dropped: Dropped): Fields => {
 const systemTexts = (system: unknown, dropped: Dropped): string[] =>
   typeof system === 'string'
     ? [system]
-    : objectsOf(system, 'system').map(part => textOf(withoutMarks(part, dropped).text) ?? '')
+    : objectsOf(system, 'system').map(part => textIn(withoutMarks(part, dropped).text) ?? '')
 
-const toolOf = (tool: Fields, path: string, dropped: Dropped): OfferedTool[] => {
+const toolOf = (tool: Fields, path: string, dropped: Dropped): TranslatedTool[] => {
   withoutMarks(tool, dropped)
   if ((tool.type ?? 'custom') !== 'custom') {
     dropped.add(path)
@@ -86,7 +86,7 @@ const toolOf = (tool: Fields, path: string, dropped: Dropped): OfferedTool[] => 
   return [offered(tool, tool.input_schema, path)]
 }
 
-const choiceOf = (choice: Fields | undefined, tools: readonly OfferedTool[]): ModelCall['toolChoice'] => {
+const askedChoice = (choice: Fields | undefined, tools: readonly TranslatedTool[]): ModelCall['toolChoice'] => {
   switch (choice?.type) {
     case undefined:
       return undefined
@@ -111,33 +111,33 @@ const addMessage = (builder: PromptBuilder, message: Fields, path: string, dropp
       : objectsOf(message.content, `${path}.content`)
   if (role === 'assistant')
     return builder.assistant(content.map((part, at) => assistantPart(part, `${path}.content.${at}`, dropped)))
-  if (role === 'system') return builder.system(content.map(part => textOf(part.text) ?? '').join('\n'))
+  if (role === 'system') return builder.system(content.map(part => textIn(part.text) ?? '').join('\n'))
   if (role !== 'user') throw new Unsayable(`${path}.role: expected user or assistant`)
   content.forEach((part, at) => {
     const where = `${path}.content.${at}`
     if (part.type === 'tool_result') {
       withoutMarks(part, dropped)
-      builder.result(textOf(part.tool_use_id) ?? '', outputOf(part, where, dropped), `${where}.tool_use_id`)
+      builder.result(textIn(part.tool_use_id) ?? '', outputOf(part, where, dropped), `${where}.tool_use_id`)
     } else builder.user([userPart(part, where, dropped)])
   })
 }
 
 const userPart = (part: Fields, path: string, dropped: Dropped): UserPart => {
   withoutMarks(part, dropped)
-  if (part.type === 'text') return { type: 'text', text: textOf(part.text) ?? '' }
+  if (part.type === 'text') return { type: 'text', text: textIn(part.text) ?? '' }
   if (part.type === 'image' || part.type === 'document') return filePart(part, path)
   throw new Unsayable(`${path}: a block of type ${JSON.stringify(part.type)?.slice(0, 40)} cannot be said here`)
 }
 
-const filePart = (part: Fields, path: string): ReturnType<typeof fileAt> => {
-  const source = fieldsOf(part.source)
+const filePart = (part: Fields, path: string): ReturnType<typeof fileAtAddress> => {
+  const source = objectIn(part.source)
   const picture = part.type === 'image'
-  const title = textOf(part.title)
+  const title = textIn(part.title)
   const named = title === undefined ? {} : { filename: title }
   const kind = picture ? 'image/*' : 'application/pdf'
   if (source?.type === 'base64')
-    return { ...fileAt(`data:${String(source.media_type)};base64,${String(source.data)}`, kind, path), ...named }
-  if (source?.type === 'url') return { ...fileAt(textOf(source.url) ?? '', kind, path), ...named }
+    return { ...fileAtAddress(`data:${String(source.media_type)};base64,${String(source.data)}`, kind, path), ...named }
+  if (source?.type === 'url') return { ...fileAtAddress(textIn(source.url) ?? '', kind, path), ...named }
   if (source?.type === 'text' && typeof source.data === 'string') {
     const data = Buffer.from(source.data).toString('base64')
     return { type: 'file', mediaType: 'text/plain', data: { type: 'data', data }, ...named }
@@ -149,18 +149,18 @@ const assistantPart = (part: Fields, path: string, dropped: Dropped): AssistantP
   withoutMarks(part, dropped)
   switch (part.type) {
     case 'text':
-      return { type: 'text', text: textOf(part.text) ?? '' }
+      return { type: 'text', text: textIn(part.text) ?? '' }
     case 'thinking': {
-      const meta = unpackedMeta(textOf(part.signature))
-      return { type: 'reasoning', text: textOf(part.thinking) ?? '', ...(meta && { providerOptions: meta }) }
+      const meta = unpackedMeta(textIn(part.signature))
+      return { type: 'reasoning', text: textIn(part.thinking) ?? '', ...(meta && { providerOptions: meta }) }
     }
     case 'redacted_thinking': {
-      const data = textOf(part.data) ?? ''
+      const data = textIn(part.data) ?? ''
       const packed = data.startsWith('translator.') ? unpackedMeta(data) : undefined
       return { type: 'reasoning', text: '', providerOptions: packed ?? { anthropic: { redactedData: data } } }
     }
     case 'tool_use': {
-      const [toolCallId, toolName] = [textOf(part.id), textOf(part.name)]
+      const [toolCallId, toolName] = [textIn(part.id), textIn(part.name)]
       if (!toolCallId || !toolName) throw new Unsayable(`${path}: expected an id and a name`)
       return { type: 'tool-call', toolCallId, toolName, input: part.input ?? {} }
     }
@@ -169,19 +169,19 @@ const assistantPart = (part: Fields, path: string, dropped: Dropped): AssistantP
   }
 }
 
-const outputOf = (part: Fields, path: string, dropped: Dropped): ToolResult['output'] => {
+const outputOf = (part: Fields, path: string, dropped: Dropped): TranslatedResult['output'] => {
   const failed = part.is_error === true
   const blocks: readonly Fields[] =
     typeof part.content === 'string'
       ? [{ type: 'text', text: part.content }]
       : objectsOf(part.content, `${path}.content`)
   if (blocks.every(({ type }) => type === 'text'))
-    return { type: failed ? 'error-text' : 'text', value: blocks.map(({ text }) => textOf(text) ?? '').join('\n') }
+    return { type: failed ? 'error-text' : 'text', value: blocks.map(({ text }) => textIn(text) ?? '').join('\n') }
   return {
     type: 'content',
     value: blocks.map((block, at) => {
       const made = userPart(block, `${path}.content.${at}`, dropped)
-      return made.type === 'text' ? { type: 'text', text: made.text } : (made as ReturnType<typeof fileAt>)
+      return made.type === 'text' ? { type: 'text', text: made.text } : (made as ReturnType<typeof fileAtAddress>)
     }),
   }
 }

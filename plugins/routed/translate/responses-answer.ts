@@ -10,7 +10,7 @@ import {
 import { errorBody } from './errors.js'
 
 /** Writes responses. */
-export class ResponsesAnswer implements AnswerWriter {
+export class ResponsesAnswerWriter implements AnswerWriter {
   readonly #id: string
   readonly #base: object
   readonly #done: object[] = []

@@ -1,5 +1,5 @@
 import type { ModelCall, ModelPrompt, ProviderOptions } from '../../../sdk/node/models/model-call.js'
-import { fieldsOf, textOf, Unsayable, type Fields } from './fields.js'
+import { objectIn, textIn, Unsayable, type Fields } from './fields.js'
 
 /** The protocols that are translated. */
 export type TranslatedProtocol = 'chat' | 'messages' | 'responses'
@@ -7,9 +7,9 @@ export type TranslatedProtocol = 'chat' | 'messages' | 'responses'
 type Message = ModelPrompt[number]
 export type UserPart = Extract<Message, { role: 'user' }>['content'][number]
 export type AssistantPart = Extract<Message, { role: 'assistant' }>['content'][number]
-export type ToolResult = Extract<Extract<Message, { role: 'tool' }>['content'][number], { type: 'tool-result' }>
-type ResultPart = Extract<ToolResult['output'], { type: 'content' }>['value'][number]
-export type OfferedTool = Extract<NonNullable<ModelCall['tools']>[number], { type: 'function' }>
+export type TranslatedResult = Extract<Extract<Message, { role: 'tool' }>['content'][number], { type: 'tool-result' }>
+type ResultPart = Extract<TranslatedResult['output'], { type: 'content' }>['value'][number]
+export type TranslatedTool = Extract<NonNullable<ModelCall['tools']>[number], { type: 'function' }>
 
 /** A request in the form that the packages of all protocols take. */
 export interface TranslatedRequest {
@@ -44,7 +44,7 @@ export class Dropped {
 }
 
 /** A picture or a document of a request, by its address: the bytes in it, or where it is. */
-export const fileAt = (
+export const fileAtAddress = (
   url: string,
   kind: string,
   path: string,
@@ -86,11 +86,11 @@ export class PromptBuilder {
     else this.#messages.push({ role: 'assistant', content: [...content] })
   }
 
-  result(id: string, output: ToolResult['output'], path: string): void {
+  result(id: string, output: TranslatedResult['output'], path: string): void {
     const toolName = this.#tools.get(id)
     if (toolName === undefined)
       throw new Unsayable(`${path}: expected the id of a call before it, found ${JSON.stringify(id.slice(0, 80))}`)
-    const result: ToolResult = { type: 'tool-result', toolCallId: id, toolName, output }
+    const result: TranslatedResult = { type: 'tool-result', toolCallId: id, toolName, output }
     const last = this.#messages.at(-1)
     if (last?.role === 'tool') last.content.push(result)
     else this.#messages.push({ role: 'tool', content: [result] })
@@ -102,7 +102,7 @@ export class PromptBuilder {
 }
 
 /** The input of a tool call as its text holds it; models write texts that are no JSON. */
-export const inputOf = (text: string): unknown => {
+export const callInput = (text: string): unknown => {
   if (text.trim() === '') return {}
   try {
     return JSON.parse(text)
@@ -121,14 +121,14 @@ export const effortFor = (budget: number): ModelCall['reasoning'] =>
   budget <= 4_000 ? 'low' : budget <= 12_000 ? 'medium' : 'high'
 
 /** How a package is asked for JSON. */
-export const formatOf = (format: Fields | undefined, schema: Fields | undefined): ModelCall['responseFormat'] => {
+export const jsonFormat = (format: Fields | undefined, schema: Fields | undefined): ModelCall['responseFormat'] => {
   if (format?.type === 'json_object') return { type: 'json' }
   if (format?.type !== 'json_schema' || !schema) return undefined
-  const name = textOf(schema.name)
-  const description = textOf(schema.description)
+  const name = textIn(schema.name)
+  const description = textIn(schema.description)
   return {
     type: 'json',
-    ...(fieldsOf(schema.schema) && { schema: schema.schema as object }),
+    ...(objectIn(schema.schema) && { schema: schema.schema as object }),
     ...(name !== undefined && { name }),
     ...(description !== undefined && { description }),
   }
@@ -164,7 +164,7 @@ export const unpackedMeta = (text: string | undefined): ProviderOptions | undefi
     return undefined
   }
   const [redactedData, content, itemId] = ['redactedData', 'reasoningEncryptedContent', 'itemId'].map(name =>
-    textOf(fieldsOf(kept)?.[name]),
+    textIn(objectIn(kept)?.[name]),
   )
   if (redactedData !== undefined) return { anthropic: { redactedData } }
   if (content === undefined) return undefined

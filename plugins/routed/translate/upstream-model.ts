@@ -2,7 +2,7 @@ import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAI } from '@ai-sdk/openai'
 import { OpenAICompatibleChatLanguageModel } from '@ai-sdk/openai-compatible'
 import type { ModelCall, ModelPrompt, ProviderOptions, ServerModel } from '../../../sdk/node/models/model-call.js'
-import type { ToolResult, TranslatedProtocol, TranslatedRequest, UserPart } from './translated.js'
+import type { TranslatedResult, TranslatedProtocol, TranslatedRequest, UserPart } from './translated.js'
 
 /** A placeholder for packages that require a key; requests carry the headers of a lease in its place. */
 const NO_KEY = 'not-sent'
@@ -20,7 +20,7 @@ export interface AnsweringServer {
 }
 
 /** The model of a server. */
-export const modelOf = ({ protocol, base, model, send }: AnsweringServer): ServerModel => {
+export const upstreamModel = ({ protocol, base, model, send }: AnsweringServer): ServerModel => {
   switch (protocol) {
     case 'chat':
       return new OpenAICompatibleChatLanguageModel(model, {
@@ -83,12 +83,12 @@ const withoutFilesInResults = (prompt: ModelPrompt): ModelPrompt =>
       const files = part.output.value.filter(each => each.type === 'file')
       if (files.length > 0)
         shown.push({ type: 'text', text: `[files of the result of ${part.toolName}:]` }, ...(files as UserPart[]))
-      return { ...part, output: textOf(part.output) }
+      return { ...part, output: textIn(part.output) }
     })
     return [{ ...message, content }, ...(shown.length > 0 ? [{ role: 'user' as const, content: shown }] : [])]
   })
 
-const textOf = (output: Extract<ToolResult['output'], { type: 'content' }>): ToolResult['output'] => ({
+const textIn = (output: Extract<TranslatedResult['output'], { type: 'content' }>): TranslatedResult['output'] => ({
   type: 'text',
   value: output.value.map(each => (each.type === 'text' ? each.text : '')).join('\n') || '(see the files below)',
 })

@@ -30,7 +30,10 @@ t.test('accounts are connected, listed and disconnected as the routed view has t
   const it = await routedWorld(t, { providers: { acme: {}, other: {} } })
   const asked = { provider: 'acme' } as const
   t.same(await it.call('GET /translator/accounts'), { acme: [], other: [] })
-  t.match(await it.call('GET /translator'), { state: 'stopped', serves: [], restarts: 0 })
+  t.same(await it.call('GET /translator'), {
+    ...{ state: 'stopped', restarts: 0, serves: [] },
+    requests: { total: 0, failed: 0, retried: 0, inFlight: 0 },
+  })
   const started = await it.call('POST /translator/{provider}/connect', asked)
   t.match(started, { flow: 'redirect', code: '', url: /code_challenge/ })
   const { state } = started

@@ -122,7 +122,7 @@ inTurns('a client of messages streams thoughts, text and two calls', async (t, p
     exactly(
       { type: 'thinking', thinking: 'think hard' },
       { type: 'text', text: 'I look' },
-      { type: 'tool_use', name: 'read', input: { path: 'a', lines: [1] } },
+      { type: 'tool_use', name: 'read', input: { path: 'a', lines: exactly(1) } },
       { type: 'tool_use', name: 'read', input: { path: 'b' } },
     ),
   )
@@ -213,7 +213,7 @@ inTurns('a whole conversation of chat completions arrives', async (t, provider) 
   t.match(dropped, /logprobs/)
   if (provider === 'messages') {
     t.match(body, {
-      ...{ model: 'm', max_tokens: 99, stop_sequences: ['END'], temperature: 0.5 },
+      ...{ model: 'm', max_tokens: 99, stop_sequences: exactly('END'), temperature: 0.5 },
       system: exactly({ type: 'text', text: 'Be brief.' }),
       tools: exactly({ name: 'read', input_schema: SCHEMA }),
       tool_choice: { type: 'tool', name: 'read', disable_parallel_tool_use: true },

@@ -33,7 +33,7 @@ t.test('the loop edits files by two calls at once over a provider of chat comple
   await it.signIn('acme')
   const frames = await runTurn(it.daemon.client, 'one', 'write two files', { agent: 'acme', isolated: false })
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' })
-  t.match(
+  t.same(
     frames.filter(({ kind }) => kind === 'error' || kind === 'notice'),
     [],
   )

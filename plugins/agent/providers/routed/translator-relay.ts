@@ -5,7 +5,7 @@ import { splice } from '../../../../sdk/node/network/splice.js'
 
 const relays = new Map<number, Server>()
 
-/** A server of this process that passes each connection on to the translator, so that a conversation's network has it. */
+/** A server of this process that passes each connection on to the translator, for the networks of conversations. */
 export const translatorRelay = (baseUrl: string): Server => {
   const port = Number(new URL(baseUrl).port)
   const known = relays.get(port)
