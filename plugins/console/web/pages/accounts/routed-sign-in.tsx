@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
 import type { RoutedStart } from '../../../../routed/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
@@ -7,6 +8,7 @@ import { Copyable } from '../../ui/copy.js'
 import { DialogForm } from '../../ui/dialog.js'
 import { TextField } from '../../ui/fields.js'
 import { momentOf, visibleName } from '../../ui/format.js'
+import { useQuery } from '../../ui/query.js'
 
 interface RoutedSignInProps {
   readonly provider: string
@@ -22,7 +24,15 @@ export const RoutedSignIn = ({ provider, label, close }: RoutedSignInProps) => {
   const started = useSignal<RoutedStart | undefined>(undefined)
   const redirectUrl = useSignal('')
   const start = started.value
+  const accounts = useQuery('translator/accounts', ['routed', 'accounts'], () => askDaemon('GET /translator/accounts'))
+  const names = accounts.data?.[provider]?.map(({ name }) => name).join(' ')
+  const before = useRef<string | undefined>(undefined)
+  // A sign-in that completes by itself closes the dialog.
+  useEffect(() => {
+    if (start && before.current !== undefined && names !== before.current) close()
+  }, [names, start])
   const begin = async () => {
+    before.current = names
     started.value = await askDaemon('POST /translator/{provider}/connect', { provider })
     return 'stays'
   }
