@@ -17,15 +17,15 @@ export const activate = async (host: Host): Promise<void> => {
 
   await host.serve(routedContract, {
     'GET /translator': () => translator.status,
-    'GET /translator/accounts': () => routedAccounts(host),
-    'POST /translator/{provider}/connect': ({ provider }) => connectRouted(host, provider),
-    'POST /translator/{provider}/complete': async asked => {
-      await completeRouted(host, asked)
+    'GET /translator/accounts': (_input, context) => routedAccounts(host, context),
+    'POST /translator/{provider}/connect': ({ provider }, context) => connectRouted(host, provider, context),
+    'POST /translator/{provider}/complete': async (asked, context) => {
+      await completeRouted(host, asked, context)
       await translator.refresh()
       return done
     },
-    'POST /translator/{provider}/disconnect': async ({ provider, name }) => {
-      await disconnectRouted(host, provider, name)
+    'POST /translator/{provider}/disconnect': async ({ provider, name }, context) => {
+      await disconnectRouted(host, provider, name, context)
       await translator.refresh()
       return done
     },

@@ -1,4 +1,4 @@
-import { refuse, type Host } from '../../sdk/index.js'
+import { refuse, type Context, type Host } from '../../sdk/index.js'
 import type { ProviderDefinition, SignInFlow } from '../providers/contract.js'
 import type { RoutedAccount, RoutedAccounts, RoutedStart } from './contract.js'
 import { routedDefinitions } from './process/table.js'
@@ -17,10 +17,10 @@ export const routedDefinition = async (host: Link, provider: string): Promise<Pr
 }
 
 /** The accounts of each routed provider; no provider is waited for. */
-export const routedAccounts = async (host: Link): Promise<RoutedAccounts> => {
+export const routedAccounts = async (host: Link, as: Context): Promise<RoutedAccounts> => {
   const all = await Promise.all(
     (await routedDefinitions(host)).map(async ({ id: provider }) => {
-      const { accounts } = await host.call('accounts.known', { provider })
+      const { accounts } = await host.call('accounts.known', { provider }, { as })
       const rows = accounts.map(({ id, label, usage, needsReauth, detail }): RoutedAccount => ({
         ...{ name: id, label },
         ...(usage && { usage }),
@@ -34,7 +34,7 @@ export const routedAccounts = async (host: Link): Promise<RoutedAccounts> => {
 }
 
 /** Begins a sign-in in the first way that needs neither a code nor a key. */
-export const connectRouted = async (host: Link, provider: string): Promise<RoutedStart> => {
+export const connectRouted = async (host: Link, provider: string, as: Context): Promise<RoutedStart> => {
   const { auth, label } = await routedDefinition(host, provider)
   const flow = auth.flows.find((each: SignInFlow) => each === 'device' || each === 'redirect')
   if (flow !== 'device' && flow !== 'redirect')
@@ -42,7 +42,7 @@ export const connectRouted = async (host: Link, provider: string): Promise<Route
       'unprocessable',
       `${label} has neither a sign-in by device nor one by redirect: use POST /accounts/${provider}/login/start`,
     )
-  const started = await host.call('POST /accounts/{provider}/login/start', { provider, flow })
+  const started = await host.call('POST /accounts/{provider}/login/start', { provider, flow }, { as })
   const { url, code = '', handshake: state, expiresAt } = started
   return { url, code, state, flow, expiresAt }
 }
@@ -53,6 +53,7 @@ const HANDSHAKE = /^[A-Za-z0-9_-]{22,64}$/
 export const completeRouted = async (
   host: Link,
   { provider, redirectUrl, state }: { provider: string; redirectUrl: string; state: string },
+  as: Context,
 ): Promise<void> => {
   const { label } = await routedDefinition(host, provider)
   const query = URL.parse(redirectUrl.trim())?.searchParams
@@ -63,15 +64,15 @@ export const completeRouted = async (
     return refuse('invalid', `redirectUrl: expected a code in it, ${said}`)
   }
   if (!HANDSHAKE.test(state)) return refuse('not-found', `there is no such sign-in at ${label}: connect again`)
-  await host.call('POST /accounts/{provider}/login/finish', { provider, handshake: state, redirectUrl })
+  await host.call('POST /accounts/{provider}/login/finish', { provider, handshake: state, redirectUrl }, { as })
 }
 
 /** Disconnects one account; one that is gone already is fine. */
-export const disconnectRouted = async (host: Link, provider: string, name: string): Promise<void> => {
+export const disconnectRouted = async (host: Link, provider: string, name: string, as: Context): Promise<void> => {
   const { label } = await routedDefinition(host, provider)
   const { credentials } = await host.call('accounts.inventory')
   const held = credentials.find(({ account }) => account === name)
   if (held && held.provider !== provider)
     refuse('conflict', `the account ${name} is one of ${held.provider}, not of ${label}`)
-  if (held) await host.call('POST /accounts/{provider}/disconnect', { provider, id: name })
+  if (held) await host.call('POST /accounts/{provider}/disconnect', { provider, id: name }, { as })
 }

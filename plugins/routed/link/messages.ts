@@ -43,6 +43,8 @@ export interface LeasedRequest {
   readonly renewable: boolean
   /** The request passes the privacy shield before it is sent. */
   readonly masks: boolean
+  /** What the daemon listens on now, which no server that somebody names may be. */
+  readonly listeners: readonly { readonly host: string; readonly port: number }[]
 }
 
 /** What the process asks the daemon, and what it is answered. */

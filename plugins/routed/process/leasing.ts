@@ -1,4 +1,5 @@
 import { Refusal, type Host } from '../../../sdk/index.js'
+import { ownListeners } from '../../../sdk/node/network/own-listeners.js'
 import type { AccountLease } from '../../accounts/contract.js'
 import type { TranslatorRequests } from '../contract.js'
 import type { DaemonNews, LeasedRequest, LinkCall, LinkInput, LinkOutput, ProcessNews } from '../link/messages.js'
@@ -86,7 +87,7 @@ export class Leasing {
       const target = await this.#host.call('endpoints.target', { id: provider.slice(SERVER.length) })
       if (target.problem !== undefined) throw new Refusal('unavailable', `${target.label}: ${target.problem}`)
       const masks = await this.#masks(grant, undefined, target.local)
-      return { headers: target.headers, renewable: false, masks }
+      return { headers: target.headers, renewable: false, masks, listeners: ownListeners() }
     }
     const asked = { provider, model, besides: [...besides], ...(account !== undefined && { account }) }
     const lent = await this.#host.call('accounts.lease', asked)
@@ -102,7 +103,7 @@ export class Leasing {
 
   async #lent(grant: RunGrant, { lease, account, headers, kind }: AccountLease): Promise<LeasedRequest> {
     const masks = await this.#masks(grant, account, false)
-    return { lease, account, headers, renewable: kind === 'bearer', masks }
+    return { lease, account, headers, renewable: kind === 'bearer', masks, listeners: ownListeners() }
   }
 
   /** Whether a request passes the shield here: not where the loop asked it before. */

@@ -1,5 +1,13 @@
 import { linesWithin } from '../../../sdk/node/programs/piped-process.js'
-import type { DaemonNews, LinkCall, LinkInput, LinkOutput, ProcessNews, RoutingTable } from '../link/messages.js'
+import type {
+  DaemonNews,
+  LeasedRequest,
+  LinkCall,
+  LinkInput,
+  LinkOutput,
+  ProcessNews,
+  RoutingTable,
+} from '../link/messages.js'
 import { ServingFailure } from './failure.js'
 
 const MOST_LINE = 256 * 1024 * 1024
@@ -9,6 +17,8 @@ export class DaemonLink {
   readonly #output: NodeJS.WritableStream
   readonly #asked = new Map<number, { resolve(output: object): void; reject(error: Error): void }>()
   #count = 0
+  /** What the daemon listened on when it lent the last credential. */
+  listeners: LeasedRequest['listeners'] = []
   table: RoutingTable = { providers: [], grants: [] }
 
   constructor(output: NodeJS.WritableStream) {
@@ -39,7 +49,11 @@ export class DaemonLink {
     }
     const asked = this.#asked.get(news.id)
     this.#asked.delete(news.id)
-    if (news.news === 'answer') return asked?.resolve(news.output)
+    if (news.news === 'answer') {
+      const { listeners } = news.output as Partial<LeasedRequest>
+      if (listeners) this.listeners = listeners
+      return asked?.resolve(news.output)
+    }
     const { status, message, retryAfter } = news.refusal
     const wait = retryAfter === undefined ? {} : { retryAfter: String(Math.ceil(retryAfter)) }
     asked?.reject(new ServingFailure(status, message, wait))

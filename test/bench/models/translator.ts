@@ -77,7 +77,14 @@ const measure = async (): Promise<void> => {
     const news = JSON.parse(line) as ProcessNews
     if (news.news === 'listening') listening.resolve(news.port)
     if (news.news !== 'ask') return
-    const lent = { lease: 'l', account: 'a', headers: { authorization: 'Bearer k' }, renewable: false, masks: false }
+    const lent = {
+      lease: 'l',
+      account: 'a',
+      headers: { authorization: 'Bearer k' },
+      renewable: false,
+      masks: false,
+      listeners: [],
+    }
     send({ news: 'answer', id: news.id, output: lent })
   })
   const translator = `http://127.0.0.1:${await listening.promise}/v1/messages`

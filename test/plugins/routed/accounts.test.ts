@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
 import { until } from '../../support/browser/browser.js'
@@ -48,7 +50,7 @@ t.test('accounts are connected, listed and disconnected as the routed view has t
   t.same(await it.call('POST /translator/{provider}/complete', { ...asked, redirectUrl, state }), { ok: true })
   t.same(await it.call('POST /translator/{provider}/complete', { ...asked, redirectUrl, state }), { ok: true }, 'again')
   const { acme } = await it.call('GET /translator/accounts')
-  t.match(acme, exactly({ label: /^ACME 1$|ada@/, name: String }))
+  t.match(acme, exactly({ label: 'ada@example.org', name: String }))
   await until(async () => (await it.call('GET /translator')).state === 'running')
   t.match(await it.call('GET /translator'), {
     serves: exactly({ provider: 'acme', protocol: 'openai', accounts: 1, models: 1 }),
@@ -63,9 +65,10 @@ t.test('accounts are connected, listed and disconnected as the routed view has t
   t.same(await disconnect('acme'), { ok: true }, 'it is gone already')
   t.same((await it.call('GET /translator/accounts')).acme, [])
   t.match(await refusalOf(() => it.access('acme')), { status: 404 })
+  const actor = 'owner@sandbox.local'
   t.match(
-    it.recorded.map(({ type }) => type).filter(type => type.startsWith('account.')),
-    exactly('account.connected', 'account.disconnected'),
+    it.recorded.filter(({ type }) => type.startsWith('account.')),
+    exactly({ type: 'account.connected', actor }, { type: 'account.disconnected', actor }),
   )
 })
 
@@ -157,4 +160,14 @@ t.test('the account of a running answer may be disconnected: it ends, and nothin
   t.match(await ask(access), { status: 403 })
   go()
   t.match(await asked, { status: 200, text: /Hello\./ })
+})
+
+t.test('no provider is the daemon itself', async t => {
+  const it = await routedWorld(t, { providers: { acme: {} } })
+  await it.key('acme', 'sk-a-key-of-this-test')
+  const definition = it.server.definition('acme', { serving: 'routed', baseUrl: `${it.daemon.url}/v1` })
+  writeFileSync(join(it.folder, 'definitions', 'acme.json'), JSON.stringify(definition))
+  let answer = { status: 0, text: '' }
+  await until(async () => (answer = await ask(await it.access('acme'))).status === 502)
+  t.match(answer.text, /it is this sandbox itself/)
 })

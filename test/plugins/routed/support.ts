@@ -15,7 +15,7 @@ export interface RoutedWorld {
   readonly server: AccountServer
   readonly folder: string
   readonly call: Support['client']['call']
-  readonly recorded: { type: string; extra?: unknown }[]
+  readonly recorded: { type: string; actor?: string; extra?: unknown }[]
   /** Signs a person in at a provider; answers the id of the account. */
   signIn(provider: string, email?: string): Promise<string>
   /** Connects an account with a key; answers its id. */
