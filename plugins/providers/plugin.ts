@@ -1,4 +1,6 @@
 import { type Caller, type Contract, type Host, Refusal, refuse } from '../../sdk/index.js'
+import { programNamed } from '../../sdk/node/programs/installed-at.js'
+import { splitWords } from '../../sdk/node/programs/split-words.js'
 import { knownOf, ProviderCatalogues, type AccountHeaders } from './catalogues.js'
 import { pageOf } from './choices.js'
 import type { BuiltInProvider } from '../agent/contract.js'
@@ -58,15 +60,19 @@ export const activate = async (host: Host): Promise<void> => {
 
   const rows = async (): Promise<ProviderRow[]> => {
     const readinessOf = await readiness()
-    return Promise.all(definitions.all.map(each => rowOf(each, readinessOf(each))))
+    return Promise.all(definitions.all.map(async each => rowOf(each, await readinessOf(each))))
   }
 
-  /** How each provider stands, by its accounts. */
-  const readiness = async (): Promise<(definition: ProviderDefinition) => Readiness> => {
+  /** How each provider stands: by its accounts, then by the program that it names. */
+  const readiness = async (): Promise<(definition: ProviderDefinition) => Promise<Readiness>> => {
     const served = await host.serves('accounts.standing')
     const { providers: standing } = served ? await host.call('accounts.standing') : { providers: [] }
     const byId = new Map(standing.map(({ provider, ...stands }) => [provider, stands]))
-    return ({ id }) => byId.get(id) ?? NO_ACCOUNT
+    return async definition => {
+      const stands = byId.get(definition.id) ?? NO_ACCOUNT
+      const missing = stands.ready === 'yes' ? await lackOf(definition) : undefined
+      return missing === undefined ? stands : { ...stands, ready: 'missing-program', detail: missing }
+    }
   }
 
   /** What a provider is asked with: the credential of an account; undefined: there is none that can be used. */
@@ -95,7 +101,7 @@ export const activate = async (host: Host): Promise<void> => {
     const readinessOf = await readiness()
     const each = definitions.all.map(async definition => {
       const { models } = await catalogues.known(definition)
-      const { ready, detail } = readinessOf(definition)
+      const { ready, detail } = await readinessOf(definition)
       return models.map(model => {
         const price = priceOf(definition, model.id)
         const common = { provider: definition.id, providerLabel: definition.label, model, ...(price && { price }) }
@@ -179,6 +185,14 @@ const priced = (price: TokenPrice | undefined) => price && { price: structuredCl
 
 /** What stands between a provider and its turns. */
 type Readiness = Pick<ProviderRow, 'accounts' | 'ready' | 'detail' | 'reopensAt'>
+
+/** What the own loop of a routed provider lacks, and how to get it. */
+const lackOf = async ({ serving, harness }: ProviderDefinition): Promise<string | undefined> => {
+  if (serving === 'native' || !harness) return undefined
+  const [program = harness.program] = splitWords(harness.program) ?? []
+  const found = await programNamed(program)
+  return found === undefined ? `the program ${program} is not installed: ${harness.install}` : undefined
+}
 
 const priceOf = ({ models: { prices = {}, known = [] } }: ProviderDefinition, model: string) =>
   structuredClone(Object.hasOwn(prices, model) ? prices[model] : knownOf(known, model)?.price)
