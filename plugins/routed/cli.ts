@@ -25,7 +25,7 @@ export const cli: CliTable<RoutedCalls> = {
         },
       },
     },
-    accounts: { call: 'GET /translator/accounts' },
+    accounts: { call: 'GET /translator/accounts', none: 'no provider is a routed one' },
     connect: {
       call: 'POST /translator/{provider}/connect',
       args: ['provider'],
