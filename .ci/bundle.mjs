@@ -30,6 +30,7 @@ export const ENTRIES = [
   'plugins/capabilities/ssh/relay-child',
   'plugins/chores/scans/scan-child',
   'plugins/workspace/derived/derive-child',
+  'plugins/routed/serving/translator-child',
   'plugins/safety/replay/replay-worker',
   'plugins/shield/replay/shield-replay-worker',
   'plugins/workspace/search/index/index-worker',

@@ -26,6 +26,7 @@ import type { PipelinesCalls, PipelinesEvents } from '../plugins/pipelines/contr
 import type { PortsCalls } from '../plugins/ports/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
 import type { PushCalls } from '../plugins/push/contract.js'
+import type { RoutedCalls } from '../plugins/routed/contract.js'
 import type { SafetyCalls } from '../plugins/safety/contract.js'
 import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
 import type { SessionCalls } from '../plugins/sessions/contract.js'
@@ -89,6 +90,7 @@ export interface Api
     PipelinesCalls,
     ShieldCalls,
     InventoryCalls,
+    RoutedCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */

@@ -153,6 +153,8 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
   if (file.startsWith('sdk/node/archives/'))
     return { values: [/^sdk\//, /^node:/, /^(?:tar-stream|yauzl)$/], types: [] }
   if (file === 'sdk/node/files/media-type.ts') return { values: [/^sdk\//, /^node:/, /^mime-types$/], types: [] }
+  // Two groups speak with models, in the form of the packages for it.
+  if (file === 'sdk/node/models/model-call.ts') return { values: [], types: [/^@ai-sdk\/openai-compatible$/] }
   // Examples import the package as their readers do.
   if (file.startsWith('sdk/examples/')) return { values: [/^node:/], types: [/^sandbox-daemon\/sdk$/] }
   if (file.startsWith('sdk/')) return { values: [/^sdk\//, /^node:/], types: [/^typia$/] }

@@ -143,14 +143,21 @@ export interface HeldCredential {
 export interface AccountServices {
   /**
    * Lends the credential of an account: of the named one, of `prefer` while it is connected, else of the one with most
-   * room for the model.
+   * room for the model, apart from those of `besides`.
    *
    * - 404: no such account
    * - 409: no account can serve: none is connected, or each needs a new sign-in
    * - 424: its credential could not be renewed now
    * - 429: each account is spent
    */
-  'accounts.lease'(input: { provider: string; account?: string; prefer?: string; model?: string }): AccountLease
+  'accounts.lease'(input: {
+    provider: string
+    account?: string
+    prefer?: string
+    model?: string
+    /** Accounts that refused already. */
+    besides?: string[]
+  }): AccountLease
   /**
    * Lends the credential anew after the provider refused it (status 401): renewed, if nobody did so meanwhile.
    *
@@ -165,6 +172,12 @@ export interface AccountServices {
   'accounts.holds'(input: { provider: string; account?: string }): { holds: boolean }
   /** Gives how each provider with accounts stands. */
   'accounts.standing'(): { providers: ProviderStanding[] }
+  /**
+   * Lists the accounts of a provider as the caller sees them, without waiting for it: limits are read afterwards.
+   *
+   * - 404: no such provider
+   */
+  'accounts.known'(input: { provider: string }): { accounts: ProviderAccount[] }
   /** Lists the credentials that are held. */
   'accounts.inventory'(): { credentials: HeldCredential[] }
   /** Reads how full limits are from the headers of an ordinary answer, and returns what they say. */

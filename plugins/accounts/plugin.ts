@@ -84,6 +84,7 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'accounts.holds': ({ provider, account }) => ({ holds: accounts.holds(provider, account) }),
     'accounts.standing': async () => ({ providers: await accounts.standing() }),
+    'accounts.known': async ({ provider }, { caller }) => ({ accounts: await accounts.known(provider, caller) }),
     'accounts.inventory': async () => ({ credentials: await accounts.held() }),
     'limits.heard': async ({ provider, account, headers, rates }) => ({
       windows: await accounts.heard(provider, account, headers, rates),

@@ -1,5 +1,6 @@
 import { type Caller, type Contract, type Host, Refusal, refuse } from '../../sdk/index.js'
 import { programNamed } from '../../sdk/node/programs/installed-at.js'
+import { splitWords } from '../../sdk/node/programs/split-words.js'
 import { knownOf, ProviderCatalogues, type AccountHeaders } from './catalogues.js'
 import { pageOf } from './choices.js'
 import type { BuiltInProvider } from '../agent/contract.js'
@@ -62,7 +63,7 @@ export const activate = async (host: Host): Promise<void> => {
     return Promise.all(definitions.all.map(async each => rowOf(each, await readinessOf(each))))
   }
 
-  /** How each provider stands: by its accounts, then by the programs that it needs. */
+  /** How each provider stands: by its accounts, then by the program that it names. */
   const readiness = async (): Promise<(definition: ProviderDefinition) => Promise<Readiness>> => {
     const served = await host.serves('accounts.standing')
     const { providers: standing } = served ? await host.call('accounts.standing') : { providers: [] }
@@ -185,12 +186,12 @@ const priced = (price: TokenPrice | undefined) => price && { price: structuredCl
 /** What stands between a provider and its turns. */
 type Readiness = Pick<ProviderRow, 'accounts' | 'ready' | 'detail' | 'reopensAt'>
 
-/** What the only loop of a provider lacks, and how to get it; the sandbox's own loop lacks nothing. */
+/** What the own loop of a routed provider lacks, and how to get it. */
 const lackOf = async ({ serving, harness }: ProviderDefinition): Promise<string | undefined> => {
-  if (serving === 'native') return undefined
-  if (!harness) return 'it is reached through the translator, which this sandbox does not have'
-  const found = await programNamed(harness.program)
-  return found === undefined ? `the program ${harness.program} is not installed: ${harness.install}` : undefined
+  if (serving === 'native' || !harness) return undefined
+  const [program = harness.program] = splitWords(harness.program) ?? []
+  const found = await programNamed(program)
+  return found === undefined ? `the program ${program} is not installed: ${harness.install}` : undefined
 }
 
 const priceOf = ({ models: { prices = {}, known = [] } }: ProviderDefinition, model: string) =>

@@ -41,6 +41,9 @@ export const answerLines = (answer: unknown, shown: AnswerContext): string[] => 
     ...linesOf(answer, verb?.below, shown),
   ]
   if (verb?.done !== undefined || verb?.columns || verb?.lists) return lines[0] === '' ? lines.slice(1) : lines
+  // A map without an entry is no change.
+  if (verb?.none !== undefined && isRow(answer) && Object.keys(answer).length === 0)
+    return [sentence(verb.none, { ...shown.input }, shown)]
   return isRow(answer) && Object.keys(answer).every(name => name === 'ok')
     ? [answer.ok === false ? `${shown.did}: nothing changed` : shown.did]
     : derivedLines(answer, shown)

@@ -6,10 +6,12 @@ import { refetch } from '../../data/queries.js'
 import { person } from '../../data/session/session.js'
 import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
 import { TextField } from '../../ui/fields.js'
-import { agoOf, momentOf, visibleName } from '../../ui/format.js'
+import { agoOf, visibleName } from '../../ui/format.js'
 import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
+import { AccountWindows } from './account-windows.js'
+import { RoutedSection } from './routed-section.js'
 import { SignInForm } from './sign-in-form.js'
 
 const changed = (): void => refetch(new Set(['accounts', 'providers']))
@@ -42,16 +44,7 @@ const RenameForm = ({
 /** How full the limits of an account are. */
 const Windows = ({ account: { usage, rates } }: { account: ProviderAccount }) => (
   <>
-    {usage?.windows.map(({ kind, label, utilization, resetsAt }) => {
-      const name = visibleName(label ?? kind)
-      const opens = resetsAt === undefined ? '' : `, opens again ${momentOf(resetsAt)}`
-      return (
-        <div key={kind}>
-          <meter aria-label={name} min={0} max={100} high={90} value={utilization} />{' '}
-          {`${name}: ${Math.round(utilization)} % used${opens}`}
-        </div>
-      )
-    })}
+    {usage && <AccountWindows usage={usage} />}
     {usage && <div>Measured {agoOf(usage.measuredAt)}</div>}
     {rates && (
       <div>
@@ -166,11 +159,17 @@ export const AccountsPage = (_: PageProps) => {
         {({ providers }) => (
           <>
             {providers
-              .filter(({ flows }) => flows.length > 0)
+              .filter(({ flows, serving }) => flows.length > 0 && serving !== 'routed')
               .sort((a, b) => Number(b.accounts > 0) - Number(a.accounts > 0))
               .map(provider => (
                 <ProviderAccounts key={provider.id} provider={provider} maintains={maintains} />
               ))}
+            {providers.some(({ serving }) => serving === 'routed') && (
+              <RoutedSection
+                providers={providers.filter(({ serving }) => serving === 'routed')}
+                maintains={maintains}
+              />
+            )}
           </>
         )}
       </Loaded>
