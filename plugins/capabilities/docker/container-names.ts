@@ -32,6 +32,10 @@ export const namesOf = (first: string, fields: Fields): string[] => {
 export class ContainerNames {
   readonly #known = new Set<string>()
 
+  get all(): string[] {
+    return [...this.#known]
+  }
+
   /** Notes the names of a container; returns the lines of hosts that it is made with, its own ones first. */
   hosts(asked: unknown, own: readonly string[]): string[] {
     for (const name of own) {

@@ -121,7 +121,8 @@ const inNetworkOfConversation = (first: string, fields: Fields): Fields => {
     const stays = mode === 'none' || mode === 'host' || mode === 'container' || mode === 'path' || mode === 'pod'
     if (stays) return fields
     const { Networks: _networks, portmappings: _ports, cni_networks: _names, hostadd, ...rest } = fields
-    return { ...rest, netns: { nsmode: 'host' }, hostadd: names.hosts(hostadd, namesOf(first, fields)) }
+    const hosts = names.hosts(hostadd, namesOf(first, fields))
+    return { ...rest, netns: { nsmode: 'host' }, hostadd: hosts, env: withoutProxy(fields.env, names.all) }
   }
   const host = (fields.HostConfig ?? {}) as Fields
   if (!isMade(host.NetworkMode)) return fields
@@ -129,6 +130,12 @@ const inNetworkOfConversation = (first: string, fields: Fields): Fields => {
   const { NetworkingConfig: _networking, ...rest } = fields
   const ExtraHosts = names.hosts(extra, namesOf(first, fields))
   return { ...rest, HostConfig: { ...kept, NetworkMode: 'host', ExtraHosts } }
+}
+
+/** podman gives containers the proxy of the conversation, which knows nothing of the names of containers. */
+const withoutProxy = (env: unknown, hosts: readonly string[]): Fields => {
+  const direct = [process.env.no_proxy ?? process.env.NO_PROXY, ...hosts].filter(Boolean).join(',')
+  return { no_proxy: direct, NO_PROXY: direct, ...(env as Fields | undefined) }
 }
 
 /** Joining and leaving networks that are not made: every container has that of the conversation already. */
