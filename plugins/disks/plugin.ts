@@ -1,7 +1,8 @@
 import type { Contract, Host } from '../../sdk/index.js'
 import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { disksContract, type DisksCalls } from './contract.js'
-import { assertTurnMay, usesConnection } from '../../sdk/node/access/turn-asks.js'
+import { assertTurnMay } from '../../sdk/node/access/turns/turn-asks.js'
+import { usesConnection } from '../../sdk/node/access/turns/turn-connections.js'
 import { Disks } from './disks.js'
 import { examples } from './examples.js'
 import { kindCalls, SHARE_KIND } from './kind.js'
@@ -32,7 +33,7 @@ export const activate = async (host: Host): Promise<void> => {
     ...kindCalls(host, disks),
     'disks.forTurn': ({ capabilities }) => disks.forTurn(capabilities),
     'GET /disks': async (_, context) => {
-      await assertTurnMay(host, context, 'disks', 'list the disks')
+      await assertTurnMay(host, context, { type: 'disks', text: 'list the disks' })
       const all = await disks.list(context)
       return { disks: all.filter(({ id }) => usesConnection(context.caller, id)) }
     },
@@ -43,11 +44,11 @@ export const activate = async (host: Host): Promise<void> => {
       return probeServer(host, target, secrets)
     },
     'POST /disks/{id}/mount': async ({ id }, context) => {
-      await assertTurnMay(host, context, 'disks', `mount ${id}`, id)
+      await assertTurnMay(host, context, { type: 'disks', text: `mount ${id}` }, id)
       return disks.mount(id, context)
     },
     'POST /disks/{id}/unmount': async ({ id, force = false }, context) => {
-      await assertTurnMay(host, context, 'disks', `unmount ${id}`, id)
+      await assertTurnMay(host, context, { type: 'disks', text: `unmount ${id}` }, id)
       return disks.unmount(id, force, context)
     },
   })

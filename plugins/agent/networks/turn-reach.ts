@@ -39,7 +39,7 @@ export interface TurnAdmissionDeps {
   readonly conversations: Pick<Conversations, 'find'>
 }
 
-/** Refuses what a turn asks of the machine's network, unless everybody behind it may ask for it and the policy allows it. */
+/** Refuses what a turn asks of the machine's network, unless all who spoke may ask for it and the policy allows it. */
 export const admitTurn = async (
   { host, engine, conversations }: TurnAdmissionDeps,
   { conversationId, type, text }: NetworkAction,

@@ -11,7 +11,7 @@ const textsIn = (value: unknown): string[] =>
   (Array.isArray(value) ? value : [value]).filter(each => typeof each === 'string')
 
 /** The names by which other containers of its network would find a container that is being made. */
-export const namesOf = (first: string, fields: Fields): string[] => {
+export const containerNamesOf = (first: string, fields: Fields): string[] => {
   const url = URL.parse(first.split(' ')[1] ?? '', 'http://engine')
   const networks = [fields.Networks, fieldsOf(fields.NetworkingConfig).EndpointsConfig].flatMap(all =>
     Object.values(fieldsOf(all)),

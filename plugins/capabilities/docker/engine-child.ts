@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { ContainerNames, namesOf, type Fields } from './container-names.js'
+import { ContainerNames, containerNamesOf, type Fields } from './container-names.js'
 import { ENGINE_FOLDER, ENGINE_SCRIPT, ENGINE_SOCKET, runtimeScript } from './engine-script.js'
 
 const START_MS = 25_000
@@ -121,14 +121,14 @@ const inNetworkOfConversation = (first: string, fields: Fields): Fields => {
     const stays = mode === 'none' || mode === 'host' || mode === 'container' || mode === 'path' || mode === 'pod'
     if (stays) return fields
     const { Networks: _networks, portmappings: _ports, cni_networks: _names, hostadd, ...rest } = fields
-    const hosts = names.hosts(hostadd, namesOf(first, fields))
+    const hosts = names.hosts(hostadd, containerNamesOf(first, fields))
     return { ...rest, netns: { nsmode: 'host' }, hostadd: hosts, env: withoutProxy(fields.env, names.all) }
   }
   const host = (fields.HostConfig ?? {}) as Fields
   if (!isMade(host.NetworkMode)) return fields
   const { PortBindings: _bindings, Links: _links, ExtraHosts: extra, ...kept } = host
   const { NetworkingConfig: _networking, ...rest } = fields
-  const ExtraHosts = names.hosts(extra, namesOf(first, fields))
+  const ExtraHosts = names.hosts(extra, containerNamesOf(first, fields))
   return { ...rest, HostConfig: { ...kept, NetworkMode: 'host', ExtraHosts } }
 }
 

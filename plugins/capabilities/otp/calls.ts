@@ -1,5 +1,5 @@
 import { refuse, type Context, type Handlers, type Host } from '../../../sdk/index.js'
-import { usesConnection } from '../../../sdk/node/access/turn-asks.js'
+import { usesConnection } from '../../../sdk/node/access/turns/turn-connections.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { Entries } from '../records/entries.js'
 import type { Vault } from '../records/vault.js'

@@ -3,7 +3,7 @@ import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } 
 import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
-import { ContainerNames, namesOf } from '../../../plugins/capabilities/docker/container-names.js'
+import { ContainerNames, containerNamesOf } from '../../../plugins/capabilities/docker/container-names.js'
 import { engineFiles, engineSettings } from '../../../plugins/capabilities/docker/engine-settings.js'
 import { hiding, shellTurn, walled } from '../../attack/support.js'
 import { daemonWith, folderOf, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
@@ -14,7 +14,8 @@ import { add, capabilitiesDaemon, inner, vaultFake } from './support.js'
 
 t.test('containers are found by their names, and by nothing that is none', async t => {
   const names = new ContainerNames()
-  const made = (first: string, fields: object, hosts?: unknown) => names.hosts(hosts, namesOf(first, { ...fields }))
+  const made = (first: string, fields: object, hosts?: unknown) =>
+    names.hosts(hosts, containerNamesOf(first, { ...fields }))
   t.same(
     made('POST /v1.41/containers/create?name=w_db_1 HTTP/1.1', {
       Labels: { 'com.docker.compose.service': 'db' },
@@ -81,7 +82,7 @@ t.test(
           HostConfig: { NetworkMode: 'default', PortBindings: { '80/tcp': [{ HostPort: '80' }] } },
         })}' 'http://engine/v1.40/containers/create?name=compat' > /dev/null; `
           + `curl -s -o /dev/null -w '%{http_code} ' --unix-socket \${DOCKER_HOST#unix://} -X POST `
-          + `-d '{"Container":"compat"}' http://engine/v1.40/networks/w_default/connect; podman --remote start -a compat`,
+          + `-d '{"Container":"compat"}' http://engine/v1.40/networks/w/connect; podman --remote start -a compat`,
         `printf 'FROM box\\nRUN echo layered > /layered.txt\\n' > /tmp/box/Dockerfile; `
           + 'podman --remote build -q -t layered /tmp/box > /dev/null; '
           + 'podman --remote run --rm layered busybox cat /layered.txt',
@@ -94,7 +95,7 @@ t.test(
       t.equal(
         compat,
         '200 served',
-        "a container made as Docker's own client makes it is in the network of the conversation, and finds others there",
+        "a container made as Docker's own client makes it finds others in the network of the conversation",
       )
       t.equal(layered, 'layered')
     })

@@ -1,14 +1,11 @@
-import { refuse } from '../../refusal.js'
-import type { Context } from '../../contract.js'
-import type { Host } from '../../host.js'
-import type { Caller } from '../../types.js'
+import type { Api } from '../../../api.js'
+import type { Context, Handlers } from '../../../contract.js'
+import type { Host } from '../../../host.js'
+import { refuse } from '../../../refusal.js'
+import { usesConnection } from './turn-connections.js'
 
-/** What a turn may ask of the machine with its own credential. */
-export type TurnAction = 'vpn' | 'disks' | 'exit'
-
-/** Whether a caller may use a connection: a turn only those of its persona. */
-export const usesConnection = ({ turn }: Pick<Caller, 'turn'>, id: string): boolean =>
-  turn?.capabilities?.includes(id) ?? true
+/** What a turn asks of the machine's network. */
+type NetworkAsked = Parameters<Handlers<Api>['networks.admit']>[0]
 
 /**
  * Refuses what a turn asks for with its own credential unless the people behind it and the safety policy allow it;
@@ -17,8 +14,7 @@ export const usesConnection = ({ turn }: Pick<Caller, 'turn'>, id: string): bool
 export const assertTurnMay = async (
   host: Pick<Host, 'call'>,
   { caller }: Pick<Context, 'caller'>,
-  type: TurnAction,
-  text: string,
+  asked: Pick<NetworkAsked, 'type' | 'text'>,
   id?: string,
 ): Promise<void> => {
   const { kind, conversationId } = caller
@@ -26,5 +22,5 @@ export const assertTurnMay = async (
   if (conversationId === undefined) return refuse('forbidden', 'expected the turn of a conversation, found none')
   if (id !== undefined && !usesConnection(caller, id))
     refuse('not-found', `there is no ${id} among the connections of this turn's persona`)
-  await host.call('networks.admit', { conversationId, type, text })
+  await host.call('networks.admit', { conversationId, ...asked })
 }
