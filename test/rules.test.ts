@@ -542,7 +542,7 @@ const NAMED = [
   /^sdk\/node\/push\/send-push\.ts names push\.send, /,
   /^sdk\/node\/programs\/(?:previews|work-network|work-sessions)\.ts names (?:networks|preview|terminals)\.\w+, /,
   /^sdk\/node\/access\/asked-reach\.ts names areas\.reach, /,
-  /^sdk\/node\/access\/turn-asks\.ts names networks\.admit, /,
+  /^sdk\/node\/access\/turns\/turn-asks\.ts names networks\.admit, /,
   /^sdk\/node\/access\/value-masker\.ts names secrets\.values, /,
   /^sdk\/node\/access\/caller-tree\.ts names (?:agent\.conversation|checkouts\.repos), /,
   /^sdk\/node\/limits\/counted\.ts names checkouts\.program(?:Begun|Ended), /,

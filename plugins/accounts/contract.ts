@@ -52,6 +52,8 @@ export interface ProviderSignIn {
   account?: AccountId
   /** Why it failed. */
   detail?: string
+  /** While it waits for what a page shows: the address of that page. */
+  page?: string
 }
 /** What a person needs to sign in. */
 export interface SignInStart {
@@ -289,7 +291,8 @@ export interface AccountsCalls extends AccountServices {
   /**
    * Begin to sign in at a provider in the first way that the sandbox completes by itself, else in its first way.
    *
-   * What waits for a code or a key is finished with `POST /accounts/{provider}/login/finish`.
+   * Where a code or a key is to be given, the address is that of the console, which takes it; or it is given with
+   * `POST /accounts/{provider}/login/finish`.
    *
    * - 404: no such provider
    * - 409: the loopback port that the provider fixes is in use

@@ -101,7 +101,8 @@ export class SignIns {
     const { proof, lastsMs = LASTS_MS, ...shown } = await this.#begin(definition, attempt)
     const expiresAt = startedAt + Math.min(lastsMs, LASTS_MS)
     try {
-      this.#await(await this.#deps.attempts.set({ ...attempt, expiresAt, proof }))
+      const page = shown.finish !== 'none' && { page: shown.url }
+      this.#await(await this.#deps.attempts.set({ ...attempt, expiresAt, proof, ...page }))
     } catch (error) {
       this.#release(attempt.handshake)
       throw error
@@ -305,7 +306,7 @@ export class SignIns {
 
   /** Ends an attempt: nothing waits for it any more, and its proof is destroyed. */
   async #end(
-    { proof: _proof, ...attempt }: SignInAttempt,
+    { proof: _proof, page: _page, ...attempt }: SignInAttempt,
     state: ProviderSignIn['state'],
     more: Pick<SignInAttempt, 'account' | 'detail'> = {},
   ): Promise<void> {

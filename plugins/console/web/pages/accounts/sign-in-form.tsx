@@ -23,14 +23,16 @@ interface SignInFormProps {
   readonly provider: ProviderRow
   /** Sign in to this account again. */
   readonly account?: string
+  /** A sign-in that was begun elsewhere. */
+  readonly begun?: SignInStart | undefined
   readonly close: () => void
 }
 
 /** Signs in at a provider: first the way, then what the page of the provider gives. */
-export const SignInForm = ({ provider: { id: provider, label, flows }, account, close }: SignInFormProps) => {
+export const SignInForm = ({ provider: { id: provider, label, flows }, account, begun, close }: SignInFormProps) => {
   const flow = useSignal<SignInFlow>(flows[0] ?? 'key')
   const name = useSignal('')
-  const started = useSignal<SignInStart | undefined>(undefined)
+  const started = useSignal<SignInStart | undefined>(begun)
   const given = useSignal('')
   const finished = useRef(false)
   const list = useQuery(`accounts/${provider}`, ['accounts'], () => askDaemon('GET /accounts/{provider}', { provider }))
