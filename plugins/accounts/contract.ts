@@ -1,6 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
-import type { Count, Millis, MostCharacters, Ok } from '../../sdk/types.js'
+import type { Count, Millis, MostCharacters, Ok, Text } from '../../sdk/types.js'
 import type { LimitWindow } from '../agent/contract.js'
 import type { DefinedProvider, SignInFlow } from '../providers/contract.js'
 
@@ -210,6 +210,8 @@ export interface AccountsCalls extends AccountServices {
     account?: AccountId
     /** A name for the account. */
     label?: AccountName
+    /** Your client at the provider, where its definition names none (`client` of its row in `GET /providers`). */
+    clientId?: Text & tags.MaxLength<200>
   }): SignInStart
 
   /**
