@@ -100,11 +100,7 @@ export class OAuth {
   }
 
   /** Renews a credential; the provider may keep its refresh token, or rotate it. */
-  async renew(
-    definition: ProviderDefinition,
-    refresh: string,
-    clientId: string | undefined,
-  ): Promise<AccountCredential> {
+  async renew(definition: ProviderDefinition, refresh: string, clientId?: string): Promise<AccountCredential> {
     const form = { grant_type: 'refresh_token', refresh_token: refresh }
     const { credential } = await this.#tokens(asClient(definition, clientId), form, [refresh])
     return { refresh, ...credential, ...(clientId !== undefined && { clientId }) }

@@ -300,7 +300,7 @@ export class SignIns {
     if (now?.state !== 'waiting')
       return void (await this.#deps.oauth.revoke(
         await this.#deps.definition(provider),
-        toClient(now, granted).credential,
+        toClient(attempt, granted).credential,
       ))
     await this.#complete(now, async () => granted, false)
   }
@@ -356,8 +356,8 @@ const flowOf = ({ id, label, auth }: ProviderDefinition, asked: SignInFlow | und
   if (flow !== 'key' && lacksClient(auth))
     return refuse(
       'unprocessable',
-      `${label} has no client id: give that of a client of your own as clientId, or set auth.clientId in ${id}.json, in `
-        + 'the folder that models.providers of the deployment names',
+      `${label} has no client id: give that of a client of your own as clientId, or set auth.clientId in ${id}.json, `
+        + 'in the folder that models.providers of the deployment names',
     )
   return flow
 }
