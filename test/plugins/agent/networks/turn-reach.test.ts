@@ -1,6 +1,7 @@
 import t from 'tap'
 import { admitTurn, reachOfTurn } from '../../../../plugins/agent/networks/turn-reach.js'
 import { refusalOf } from '../../../kernel/auth/memory.js'
+import { exactly } from '../../../support/lists.js'
 
 const ALL = { powers: { sandbox: true }, capabilities: ['mail'] }
 
@@ -36,9 +37,17 @@ t.test('what a turn reaches follows from its persona, its folders and who spoke 
     'its persona lacks the power': { persona: { ...ALL, powers: { sandbox: false } } },
   }))
     t.equal(reach(parts).sandbox, false, what)
-  t.match(reach({ message: { lands: undefined } }), { sandbox: true, capabilities: [] }, 'no codes of other people')
+  t.same(
+    reach({ message: { lands: undefined } }),
+    { sandbox: true, accounts: true, capabilities: [] },
+    'no codes of other people',
+  )
   t.match(reach({ message: { attended: false } }), { sandbox: true, accounts: false }, 'no accounts of people')
-  t.match(reach({ outsiders: true, persona: ALL }), { capabilities: ['mail'] }, 'a card names its own all the same')
+  t.same(
+    reach({ outsiders: true, persona: ALL }),
+    { sandbox: false, accounts: true, capabilities: ['mail'] },
+    'a card names its own all the same',
+  )
 })
 
 t.test('a turn changes the network where maintainers alone spoke and the policy allows it', async t => {
@@ -66,12 +75,13 @@ t.test('a turn changes the network where maintainers alone spoke and the policy 
     await admitTurn(deps, { ...what, conversationId: 'c' })
     return asked
   }
-  t.match(await admitted({}), [
-    {
+  t.match(
+    await admitted({}),
+    exactly({
       subject: { kind: 'action', provider: 'sandbox', type: 'vpn', text: 'connect office' },
       context: { conversationId: 'c', run: 'r', persona: 'ops', unattended: false, outside: 'a page' },
-    },
-  ])
+    }),
+  )
   for (const parts of [
     { verdict: 'hold' },
     { verdict: 'deny' },
