@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
 import type { Stream } from './contract.js'
-import type { Caller, Millis, Ok, Role, Scope } from './types.js'
+import type { Caller, Millis, Ok, Role, Scope, TurnReach } from './types.js'
 
 /** A program of the machine: whether it is installed, and how to install it. */
 export interface Program {
@@ -147,7 +147,7 @@ export interface GroupRoute {
   /** It serves programs of extensions alone. */
   only?: 'extension'
   /** A turn makes it with its own credential too. */
-  turns?: true
+  turns?: true | 'sandbox'
 }
 
 /** A loaded group: the calls it makes, and the routes it serves. */
@@ -362,10 +362,12 @@ export interface Kernel {
   /** Ends the credential of a process, with its streams. */
   'kernel.extension.end'(input: { id: string }): Ok
   /**
-   * Mints the credential of a turn: it makes the calls whose manifest lets turns make them, for this conversation. It
-   * is in memory alone; only this answer contains it.
+   * Mints the credential of a turn: it makes the calls whose manifest lets turns make them, for this conversation, as
+   * far as its reach goes. It is in memory alone; only this answer contains it.
    */
-  'kernel.turn.mint'(input: { conversationId: string }): { id: string; token: string }
+  'kernel.turn.mint'(input: { conversationId: string; reach?: TurnReach }): { id: string; token: string }
+  /** Takes the sandbox's reads and the network from the credential of a turn, for as long as it lasts. */
+  'kernel.turn.narrow'(input: { id: string }): Ok
   /** Ends the credential of a turn, with its streams. */
   'kernel.turn.end'(input: { id: string }): Ok
   /** The pieces of the body of a request below a subtree, once. */

@@ -16,7 +16,7 @@ const LINES = {
   kernelFile: 300,
   folders: {
     kernel: 1162,
-    'kernel/auth': 1458,
+    'kernel/auth': 1475,
     'kernel/config': 205,
     'kernel/extensions': 300,
     'kernel/http': 1454,
@@ -538,12 +538,13 @@ const NAMED = [
   /^sdk\/(?:extension\.ts names \.\.\/plugins\/extensions\/contract\.js|examples\/\S+ names [A-Z]+ \/\S+), /,
   // An operation of the process of an extension, named as a call is.
   /^sdk\/node\/extension\/\S+ names settings\.get, /,
-  // Calls that a library makes for the group that uses it: to record, to notify, to ask for reach, to read stored
-  // secrets, to find the tree of a conversation, to count a program among those of one.
+  // Calls that a library makes for the group that uses it: to record, to notify, to ask for reach and for what a turn
+  // may do, to read stored secrets, to find the tree of a conversation, to count a program among those of one.
   /^sdk\/node\/record\/record\.ts names activity\.record, /,
   /^sdk\/node\/push\/send-push\.ts names push\.send, /,
   /^sdk\/node\/programs\/(?:previews|work-network|work-sessions)\.ts names (?:networks|preview|terminals)\.\w+, /,
   /^sdk\/node\/access\/asked-reach\.ts names areas\.reach, /,
+  /^sdk\/node\/access\/turns\/turn-asks\.ts names networks\.admit, /,
   /^sdk\/node\/access\/value-masker\.ts names secrets\.values, /,
   /^sdk\/node\/access\/caller-tree\.ts names (?:agent\.conversation|checkouts\.repos), /,
   /^sdk\/node\/limits\/counted\.ts names checkouts\.program(?:Begun|Ended), /,

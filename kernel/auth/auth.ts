@@ -7,7 +7,7 @@ import { CallLimits } from '../../sdk/node/access/call-limits.js'
 import { Failures } from '../../sdk/node/access/failures.js'
 import { MemorySecrets } from '../../sdk/node/access/memory-secrets.js'
 import { refuse } from '../../sdk/refusal.js'
-import type { Caller, Role, Scope } from '../../sdk/types.js'
+import type { Caller, Role, Scope, TurnReach } from '../../sdk/types.js'
 import { Codes } from './codes.js'
 import type { Credential } from './credential.js'
 import { extensionToken, reachedBy, type AskedRoute, type ExtensionToken } from '../extensions/extension-tokens.js'
@@ -27,6 +27,7 @@ type AuthCall = Extract<
   keyof Kernel,
   | `kernel.${'identity' | 'members' | 'session' | 'ticket' | 'token'}.${string}`
   | `kernel.${'extension' | 'turn'}.${'mint' | 'end'}`
+  | 'kernel.turn.narrow'
 >
 
 /** The kernel calls that authentication serves. */
@@ -247,7 +248,13 @@ export const createAuth = async ({
     'kernel.ticket.redeem': ({ address, ...shown }) => redeem(shown, address),
     'kernel.extension.mint': ({ extension, reach }) => extensions.mint(id => extensionToken(id, extension, reach)),
     'kernel.extension.end': ({ id }) => endInner(extensions, id),
-    'kernel.turn.mint': ({ conversationId }) => turns.mint(id => turnCaller(id, conversationId)),
+    'kernel.turn.mint': ({ conversationId, reach }) => turns.mint(id => turnCaller(id, conversationId, reach)),
+    'kernel.turn.narrow': ({ id }) => {
+      turns.change(id, ({ turn, ...caller }) => ({ ...caller, ...(turn && { turn: narrowed(turn) }) }))
+      // Streams that it opened meanwhile end.
+      ended({ tokenId: id })
+      return { ok: true }
+    },
     'kernel.turn.end': ({ id }) => endInner(turns, id),
     'kernel.token.mint': async (input, context) => {
       onlyOwner(context)
@@ -305,10 +312,13 @@ const tokenCaller = ({ id, label, scope }: TokenRecord): Caller => ({
   tokenId: id,
 })
 
-const turnCaller = (tokenId: string, conversationId: string): Caller => ({
+const narrowed = ({ accounts, capabilities = [] }: TurnReach): TurnReach => ({ sandbox: false, accounts, capabilities })
+
+const turnCaller = (tokenId: string, conversationId: string, turn?: TurnReach): Caller => ({
   kind: 'turn',
   actor: `conversation:${conversationId}`,
   role: 'collaborator',
   tokenId,
   conversationId,
+  ...(turn && { turn }),
 })

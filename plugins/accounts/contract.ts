@@ -1,6 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
-import type { Count, Millis, MostCharacters, Ok } from '../../sdk/types.js'
+import type { Count, Millis, MostCharacters, Ok, Text } from '../../sdk/types.js'
 import type { LimitWindow } from '../agent/contract.js'
 import type { DefinedProvider, SignInFlow } from '../providers/contract.js'
 
@@ -52,6 +52,8 @@ export interface ProviderSignIn {
   account?: AccountId
   /** Why it failed. */
   detail?: string
+  /** While it waits for what a page shows: the address of that page. */
+  page?: string
 }
 /** What a person needs to sign in. */
 export interface SignInStart {
@@ -221,6 +223,8 @@ export interface AccountsCalls extends AccountServices {
     account?: AccountId
     /** A name for the account. */
     label?: AccountName
+    /** Your client at the provider, where its definition names none (`client` of its row in `GET /providers`). */
+    clientId?: Text & tags.MaxLength<200>
   }): SignInStart
 
   /**
@@ -302,7 +306,8 @@ export interface AccountsCalls extends AccountServices {
   /**
    * Begin to sign in at a provider in the first way that the sandbox completes by itself, else in its first way.
    *
-   * What waits for a code or a key is finished with `POST /accounts/{provider}/login/finish`.
+   * Where a code or a key is to be given, the address is that of the console, which takes it; or it is given with
+   * `POST /accounts/{provider}/login/finish`.
    *
    * - 404: no such provider
    * - 409: the loopback port that the provider fixes is in use

@@ -407,7 +407,7 @@ export const activate = async (host: Host): Promise<void> => {
       ...recordCalls(records),
       ...subagentCalls(archive),
       ...copyCalls(workspace, copies, conversations, environment),
-      ...networkCalls(networks),
+      ...networkCalls(networks, { host, engine, conversations }),
       ...outputs.calls,
       ...briefingCalls(host, settings, limits),
     }),

@@ -6,7 +6,7 @@ import { pageOf } from './choices.js'
 import type { BuiltInProvider } from '../agent/contract.js'
 import type { TokenPrice } from '../endpoints/contract.js'
 import { type Choice, type DefinedProviderCalls, type ProviderRow, providers } from './contract.js'
-import type { ProviderDefinition } from './definitions/contract.js'
+import type { DefinedAuth, ProviderDefinition } from './definitions/contract.js'
 import { Definitions } from './definitions/definitions.js'
 import { shippedDefinitions } from './definitions/shipped.js'
 import { examples } from './examples.js'
@@ -53,6 +53,7 @@ export const activate = async (host: Host): Promise<void> => {
     serving: definition.serving,
     harnesses: ['native', ...(definition.harness ? ['vendor-code' as const] : [])],
     flows: [...definition.auth.flows],
+    ...clientFor(definition.auth),
     ...readiness,
     default: (await catalogues.known(definition)).default,
     paid: definition.auth.flows.includes('key'),
@@ -216,3 +217,10 @@ const rowOfAgent = ({ id, label, harnesses, models }: BuiltInProvider): Provider
 
 /** Whether a caller may see what concerns the deployment and its accounts. */
 const audits = ({ kind, role }: Caller): boolean => kind === 'session' && (role === 'maintainer' || role === 'owner')
+
+/** Where a browser comes back to when a definition says nothing: any port of this machine (RFC 8252, section 7.3). */
+const COMES_BACK = 'http://127.0.0.1/callback'
+
+/** What a person registers a client of their own with, where a provider knows none of the sandbox. */
+const clientFor = ({ flows, grants, clientId, redirectUri = COMES_BACK }: DefinedAuth): Pick<ProviderRow, 'client'> =>
+  clientId === undefined && grants !== 'key' && flows.some(flow => flow !== 'key') ? { client: { redirectUri } } : {}

@@ -61,6 +61,7 @@ import { trustApart, trustOf, waitsAfterOthers } from './trust.js'
 import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
 import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
 import { saveSharedState } from './shared-state.js'
+import { reachOfTurn } from '../../networks/turn-reach.js'
 import { turnCredential } from '../../networks/turn-credential.js'
 
 interface Tree extends PreparedTurn {
@@ -192,7 +193,13 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       reach: network.reach,
       expose: network.serve,
       variables: added.variables,
-      ofCommands: turnCredential(this.#deps, turn, network, allowedTools),
+      ofCommands: turnCredential(
+        this.#deps,
+        turn,
+        network,
+        () => reachOfTurn(turn, conversation, { persona, folders }),
+        allowedTools,
+      ),
       agentFolders: added.agentFolders,
       ...(persona && { persona }),
       ...(instructions !== undefined && { instructions }),
