@@ -2,6 +2,7 @@ import typia, { type tags } from 'typia'
 import type { Contract, Requests } from '../../../sdk/contract.js'
 import type { ApprovalDraft } from '../../approvals/contract.js'
 import type { NeedQuestion } from '../../needs/contract.js'
+import type { BackgroundId } from '../processes/contract.js'
 
 /** Text that can be written as UTF-8: without lone surrogates. */
 type WellFormed = tags.TagBase<{
@@ -126,7 +127,7 @@ export interface ProcessInput {
   /** `list` names them, `output` is what one wrote, `input` writes to one, `kill` ends one with all it started. */
   action: 'list' | 'output' | 'input' | 'kill'
   /** The command, such as `sh-1`. */
-  id?: string & tags.Pattern<'^sh-[1-9][0-9]{0,8}$'>
+  id?: BackgroundId
   /** `output`: the position to begin at, as an earlier output names it; left out: where you last stopped. */
   since?: number & tags.Type<'uint64'>
   /** `output`: how many milliseconds to wait for something new or for its end; left out: not at all. */

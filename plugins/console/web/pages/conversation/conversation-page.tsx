@@ -31,6 +31,7 @@ import { FaultLine } from '../../ui/page.js'
 import { ignored } from '../../../../../sdk/ignored.js'
 
 const QueuePane = lazyView(async () => (await import('./queue-pane.js')).QueuePane)
+const ProcessesPane = lazyView(async () => (await import('./processes-pane.js')).ProcessesPane)
 const FindBar = lazyView(async () => (await import('./find-bar.js')).FindBar)
 const OptionsButton = lazyView(async () => (await import('./options-form.js')).OptionsButton)
 
@@ -320,6 +321,7 @@ const Conversation = ({ id }: { id: string }) => {
         )}
         <div class="dock">
           <Todos feed={feed} />
+          {agent?.processes && <ProcessesPane id={id} count={agent.processes} />}
           <div ref={asked} aria-live="polite">
             {open.map(({ card }) => (
               <OpenCardView key={card.requestId} card={card} />
