@@ -8,7 +8,7 @@ import type { CopyCalls } from './copies/contract.js'
 import type { NetworkCalls } from './networks/contract.js'
 import type { OutputCalls } from './outputs/contract.js'
 import type { CompletionCalls, EmbeddingCalls, ProviderCalls, ProviderRefusal } from './providers/contract.js'
-import type { ProcessCalls } from './processes/contract.js'
+import type { BackgroundCalls } from './processes/contract.js'
 import type { QueueCalls } from './queue/contract.js'
 import type { SessionRecordCalls } from './records/contract.js'
 import type { SubagentCalls } from './subagents/contract.js'
@@ -50,7 +50,7 @@ export interface Agent
     NetworkCalls,
     OutputCalls,
     BriefingCalls,
-    ProcessCalls {}
+    BackgroundCalls {}
 
 export interface AgentEvents {
   /** Something that a card of the board shows may have changed: the conversation, its live turn or its queue. */

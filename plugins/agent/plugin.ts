@@ -49,7 +49,7 @@ import { providerCalls } from './providers/calls.js'
 import { Providers } from './providers/providers.js'
 import type { SubagentStep } from './providers/adapter.js'
 import { scriptAgent, scriptWith } from './providers/script/adapter.js'
-import { processCalls } from './processes/calls.js'
+import { backgroundCalls } from './processes/calls.js'
 import { KeptPrograms } from './processes/kept-programs.js'
 import { queueCalls } from './queue/calls.js'
 import { MessageDelivery } from './queue/delivery.js'
@@ -379,18 +379,9 @@ export const activate = async (host: Host): Promise<void> => {
       ...turnCalls({
         host,
         environment,
+        ...{ engine, conversations, queue, transcripts, providers, decisions, journal, workspace, look, resumes },
         counted: new CountedPrograms(limiter),
         processes: kept.processes,
-        engine,
-        conversations,
-        queue,
-        transcripts,
-        providers,
-        decisions,
-        journal,
-        workspace,
-        look,
-        resumes,
       }),
       ...cardCalls({ host, engine, cards, conversations, journal, look, reach: areas => askReach(host, areas) }),
       ...conversationCalls({ ...rewinding, engine, host, eraser, look }),
@@ -413,7 +404,7 @@ export const activate = async (host: Host): Promise<void> => {
       ...networkCalls(networks),
       ...outputs.calls,
       ...briefingCalls(host, settings, limits),
-      ...processCalls({ host, processes: kept.processes, conversations, look }),
+      ...backgroundCalls({ host, processes: kept.processes, conversations, look }),
     }),
   )
 }

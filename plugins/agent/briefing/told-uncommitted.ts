@@ -3,7 +3,7 @@ import type { UncommittedChanges } from '../../git/contract.js'
 import type { Conversation } from '../contract.js'
 import type { TurnNote } from '../turn/frames/frames.js'
 import type { Turn } from '../turn/turn.js'
-import { uncommittedChanges, uncommittedIn } from './uncommitted.js'
+import { uncommittedChanges, uncommittedNote } from './uncommitted.js'
 
 /**
  * Tells turns what of the workspace is not committed: the first of a conversation, and in a private copy others when
@@ -33,7 +33,7 @@ export class ToldUncommitted {
     changes: readonly UncommittedChanges[],
   ): TurnNote | undefined {
     const copied = branch === undefined ? undefined : repos.map(({ repo }) => repo)
-    const found = uncommittedIn(changes, { id, copied, folders })
+    const found = uncommittedNote(changes, { id, copied, folders })
     const before = this.#told.get(id) ?? ''
     const text = found?.note.text ?? ''
     if (text === '') this.#told.delete(id)

@@ -67,12 +67,12 @@ const OWN =
   'The workspace, which you work in, held changes that were not committed when this conversation began. They are other '
   + "people's: build on them, and do not revert, restage or commit them."
 const APART =
-  'This private copy was made from the last commit. The workspace has changes on top that are not committed, so they are '
-  + 'not here, and your work must fit them when it lands. If the task needs them, say that a person has to commit them '
-  + 'first.'
+  'This private copy was made from the last commit. The workspace has changes on top that are not committed, so they '
+  + 'are not here, and your work must fit them when it lands. If the task needs them, say that a person has to commit '
+  + 'them first.'
 
 /** The note and the notice of what is not committed; undefined: all that the conversation may know of is. */
-export const uncommittedIn = (
+export const uncommittedNote = (
   repos: readonly UncommittedChanges[],
   told: ToldConversation,
 ): Uncommitted | undefined => {

@@ -4,11 +4,11 @@ import { record } from '../../../sdk/node/record/record.js'
 import { assertReaches, assertReads, mayReach } from '../conversations/access.js'
 import { assertVisibleIn, type ViewOf } from '../conversations/access-view.js'
 import type { Conversations } from '../conversations/conversations.js'
-import type { BackgroundCommand, ProcessCalls } from './contract.js'
+import type { BackgroundCommand, BackgroundCalls } from './contract.js'
 import { WITH_SANDBOX, type ConversationProcesses, type KnownProcess } from './conversation-processes.js'
 
 /** The dependencies of the calls of commands in the background. */
-export interface ProcessCallsDeps {
+export interface BackgroundCallsDeps {
   readonly host: Pick<Host, 'call' | 'serves' | 'log'>
   readonly processes: Pick<ConversationProcesses, 'all' | 'conversations'>
   readonly conversations: Pick<Conversations, 'find' | 'get'>
@@ -26,7 +26,12 @@ const shown = (conversationId: string, { id, command, startedAt, run, process }:
 }
 
 /** Shows people the commands in the background, and ends them. */
-export const processCalls = ({ host, processes, conversations, look }: ProcessCallsDeps): Handlers<ProcessCalls> => {
+export const backgroundCalls = ({
+  host,
+  processes,
+  conversations,
+  look,
+}: BackgroundCallsDeps): Handlers<BackgroundCalls> => {
   const see = assertVisibleIn(conversations, look)
   const known = (conversationId: string, id: string): KnownProcess =>
     processes.all(conversationId).find(one => one.id === id)

@@ -31,7 +31,7 @@ export interface BackgroundCount {
 }
 
 /** The commands that agents run in the background: they outlive turns, and end with their conversation. */
-export interface ProcessCalls {
+export interface BackgroundCalls {
   /**
    * List the commands in the background of all conversations, or of one: those that run, and the last that ended.
    *

@@ -406,7 +406,7 @@ export class Engine {
       .catch(error => this.#deps.host.log.error('closing the frames of a run failed', { run, error: String(error) }))
   }
 
-  /** Stops a conversation's turn; resolves when it has fully ended and no other has started, to whether there was one. */
+  /** Stops a conversation's turn, when it has fully ended and no other has started; whether there was one. */
   async stop(conversationId: string): Promise<boolean> {
     const turn = this.#turns.get(conversationId)
     if (!turn) return false

@@ -275,7 +275,7 @@ const commitLanded = async (
     if (paths.length > MOST_COMMITTED)
       throw new CommandFailure(
         EXIT.refused,
-        `${counted(paths.length, 'file')} of ${oneLine(repo)} were not committed, at most ${MOST_COMMITTED} can be named: `
+        `${counted(paths.length, 'file')} of ${oneLine(repo)} were not committed, more than ${MOST_COMMITTED}: `
           + `${SELF} git commit ${quoted(message)} --repo ${quoted(repo)} --all commits everything there`,
       )
     const { committed, head } = await client.call('POST /git/{repo}/commit', { repo, message, paths }, { signal })

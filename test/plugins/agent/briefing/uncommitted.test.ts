@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { uncommittedIn } from '../../../../plugins/agent/briefing/uncommitted.js'
+import { uncommittedNote } from '../../../../plugins/agent/briefing/uncommitted.js'
 import type { GitChange, UncommittedChanges } from '../../../../plugins/git/contract.js'
+import { exactly } from '../../../support/lists.js'
 import { inGit } from '../../../support/daemon.js'
 import { briefedWorld, saidIn } from './world.js'
 
@@ -17,7 +18,7 @@ t.test(
   'the note names what a copy lacks: no more than five lines, each on one line, and nothing of its own',
   async t => {
     const many = Array.from({ length: 12 }, (_, at) => change(`f${at}.txt`, 'added'))
-    const found = uncommittedIn(
+    const found = uncommittedNote(
       [
         repo('root', [change('a.txt'), ...many], {
           staged: [change('a.txt')],
@@ -38,7 +39,7 @@ t.test(
     t.match(found.notice, /14 uncommitted files .* are not in it \(a\.txt, f0\.txt, .*, …\)/)
 
     const eight = Array.from({ length: 8 }, (_, at) => repo(`r${at}`, [change('a')]))
-    const all = uncommittedIn(eight, { ...TOLD, copied: eight.map(each => each.repo) })!
+    const all = uncommittedNote(eight, { ...TOLD, copied: eight.map(each => each.repo) })!
     t.equal(all.note.text.split('\n').length, 6)
     t.match(all.note.text, /\n- 4 more repositories$/)
   },
@@ -46,13 +47,16 @@ t.test(
 
 t.test('who reaches some folders is told of these alone, and nothing is said of nothing', async t => {
   const changes = [repo('root', [change('in/a.txt'), change('out/b.txt')])]
-  const found = uncommittedIn(changes, { ...TOLD, folders: [{ path: 'in', access: 'work' }] })!
+  const found = uncommittedNote(changes, { ...TOLD, folders: [{ path: 'in', access: 'work' }] })!
   t.match(found.note.text, 'in/a.txt')
   t.notMatch(found.note.text + found.notice, 'out/')
-  t.equal(uncommittedIn(changes, { ...TOLD, folders: [{ path: 'else', access: 'read' }] }), undefined)
-  t.equal(uncommittedIn([repo('root', [])], TOLD), undefined)
-  t.equal(uncommittedIn([repo('root', [change('a')], { origins: { a: ['c'] } })], TOLD), undefined)
-  const shared = uncommittedIn([repo('root', [change('a')], { origins: { a: ['c'] } })], { ...TOLD, copied: undefined })
+  t.equal(uncommittedNote(changes, { ...TOLD, folders: [{ path: 'else', access: 'read' }] }), undefined)
+  t.equal(uncommittedNote([repo('root', [])], TOLD), undefined)
+  t.equal(uncommittedNote([repo('root', [change('a')], { origins: { a: ['c'] } })], TOLD), undefined)
+  const shared = uncommittedNote([repo('root', [change('a')], { origins: { a: ['c'] } })], {
+    ...TOLD,
+    copied: undefined,
+  })
   t.match(shared, { note: { title: 'Uncommitted changes', text: /- root \(main\): M a$/ }, notice: undefined })
 })
 
@@ -74,7 +78,7 @@ t.test('what landed and is not committed is told to the next conversation, once,
   t.match(asked(), /\[Not committed in the workspace\]\n.*\n- root \(main\): A b\.txt/)
   t.match(
     frames.filter(({ kind }) => kind === 'notice'),
-    [{ source: 'copies', text: /1 uncommitted file of the workspace is not in it \(b\.txt\)/ }],
+    exactly({ source: 'copies', text: /1 uncommitted file of the workspace is not in it \(b\.txt\)/ }),
   )
   await world.turn('two')
   t.notMatch(asked(), 'Not committed', 'it knows that')

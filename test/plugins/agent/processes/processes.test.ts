@@ -141,13 +141,13 @@ t.test('people list, read and end the commands in the background, as far as they
   const { client } = world
   await world.turn('c', { prompt: 'first' })
   const { processes } = await client.call('GET /agent/processes', { conversationId: 'c' })
-  t.match(
+  t.same(
     processes.map(({ id, running, ended, exitCode }) => [id, running, ended, exitCode]),
-    exactly(
+    [
       ['sh-1', true, undefined, undefined],
       ['sh-2', false, 'ended with exit code 4', 4],
       ['sh-3', true, undefined, undefined],
-    ),
+    ],
   )
   t.same((await client.call('GET /agent/processes', {})).processes, processes)
   const output = { conversationId: 'c', id: 'sh-1' }

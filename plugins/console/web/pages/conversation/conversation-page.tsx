@@ -32,7 +32,7 @@ import { ignored } from '../../../../../sdk/ignored.js'
 
 const QueuePane = lazyView(async () => (await import('./queue-pane.js')).QueuePane)
 const ProcessesPane = lazyView(async () => (await import('./processes-pane.js')).ProcessesPane)
-const LandedNote = lazyView(async () => (await import('./uncommitted-note.js')).LandedNote)
+const LandedUncommitted = lazyView(async () => (await import('./uncommitted-note.js')).LandedUncommitted)
 const FindBar = lazyView(async () => (await import('./find-bar.js')).FindBar)
 const OptionsButton = lazyView(async () => (await import('./options-form.js')).OptionsButton)
 
@@ -325,7 +325,7 @@ const Conversation = ({ id }: { id: string }) => {
           <div class="list-box" aria-busy="true" />
         )}
         <div class="dock">
-          {agent && mayLand && LANDED.has(agent.status) && <LandedNote agent={agent} />}
+          {agent && mayLand && LANDED.has(agent.status) && <LandedUncommitted agent={agent} />}
           <Todos feed={feed} />
           {agent?.processes && <ProcessesPane id={id} count={agent.processes} />}
           <div ref={asked} aria-live="polite">

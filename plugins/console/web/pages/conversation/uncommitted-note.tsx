@@ -45,7 +45,7 @@ export const UncommittedNote = () => {
 }
 
 /** Says what a conversation landed that is not committed, and commits exactly that. */
-export const LandedNote = ({ agent }: { agent: AgentCard }) => {
+export const LandedUncommitted = ({ agent }: { agent: AgentCard }) => {
   const open = useSignal(false)
   const message = useSignal('')
   const landed = useUncommitted().flatMap(({ origins = {}, ...state }) => {
