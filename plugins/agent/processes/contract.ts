@@ -1,14 +1,11 @@
-import type { tags } from 'typia'
-import type { Count, Millis, Ok } from '../../../sdk/types.js'
+import type { Count, Millis, Ok, Text } from '../../../sdk/types.js'
 import type { ConversationId, RunId } from '../turn/frames/frames.js'
-
-/** The name of a command in the background, within its conversation. */
-export type BackgroundId = string & tags.Pattern<'^sh-[1-9][0-9]{0,8}$'>
 
 /** A command that an agent started in the background. */
 export interface BackgroundCommand {
   conversationId: ConversationId
-  id: BackgroundId
+  /** Such as `sh-1`; unique in its conversation. */
+  id: Text
   command: string
   startedAt: Millis
   /** The turn that started it; left out for a command that an earlier daemon ran. */
@@ -54,7 +51,7 @@ export interface BackgroundCalls {
    */
   'GET /agent/processes/{conversationId}/{id}'(input: {
     conversationId: ConversationId
-    id: BackgroundId
+    id: Text
     since?: Count
   }): BackgroundOutput
 
@@ -64,5 +61,5 @@ export interface BackgroundCalls {
    * - 403: an `editor` token names a conversation it did not open, or the caller may only read its folders
    * - 404: no such conversation or command
    */
-  'DELETE /agent/processes/{conversationId}/{id}'(input: { conversationId: ConversationId; id: BackgroundId }): Ok
+  'DELETE /agent/processes/{conversationId}/{id}'(input: { conversationId: ConversationId; id: Text }): Ok
 }

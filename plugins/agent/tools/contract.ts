@@ -2,7 +2,6 @@ import typia, { type tags } from 'typia'
 import type { Contract, Requests } from '../../../sdk/contract.js'
 import type { ApprovalDraft } from '../../approvals/contract.js'
 import type { NeedQuestion } from '../../needs/contract.js'
-import type { BackgroundId } from '../processes/contract.js'
 
 /** Text that can be written as UTF-8: without lone surrogates. */
 type WellFormed = tags.TagBase<{
@@ -122,7 +121,7 @@ export interface ProcessInput {
   /** `output`: what one wrote; `input` writes to one; `kill` ends one with all it started. */
   action: 'list' | 'output' | 'input' | 'kill'
   /** The command, such as `sh-1`. */
-  id?: BackgroundId
+  id?: string & tags.Pattern<'^sh-[1-9][0-9]{0,8}$'>
   /** `output`: from this position on; left out: where you last stopped. */
   since?: number & tags.Type<'uint64'>
   /** `output`: milliseconds to wait for something new or its end. */

@@ -379,6 +379,38 @@ t.test('land lists the files that are in the workspace now', async t => {
   t.same(daemon.calls().at(-1)!.body, { force: true, expect: { root: TIP } })
 })
 
+t.test('land --commit commits what landed in each repository, and nothing else', async t => {
+  const uncommitted = [
+    { repo: 'root', paths: ['a.txt', 'b.png'] },
+    { repo: 'lib', paths: ['c.ts'] },
+  ]
+  let more: object = {}
+  const daemon = await fakeDaemon(t, ({ path }) => {
+    if (path.endsWith('/diff')) return CHANGES
+    return path.endsWith('/land') ? { landed: true, uncommitted, ...more } : { committed: true, head: 'f'.repeat(40) }
+  })
+  const commits = () => daemon.calls().filter(({ path }) => path.endsWith('/commit'))
+  t.match(await daemon.run(['land', 'c-1']), { code: 0, out: /git commit "MESSAGE" --paths a\.txt --paths b\.png\n$/ })
+  t.same(commits(), [])
+  t.match(await daemon.run(['land', 'c-1', '--commit', 'Both']), {
+    code: 0,
+    out: /\ncommitted: 2 files as f{12}\ncommitted: 1 file as f{12}\n$/,
+  })
+  t.same(
+    commits().map(({ path, body }) => [path, body]),
+    [
+      ['/git/root/commit', { message: 'Both', paths: ['a.txt', 'b.png'] }],
+      ['/git/lib/commit', { message: 'Both', paths: ['c.ts'] }],
+    ],
+  )
+  more = { resolving: [{ repo: 'root', paths: ['a.txt'] }] }
+  t.match(await daemon.run(['land', 'c-1', '--commit', 'Both']), { code: 5, err: /resolve the conflict markers first/ })
+  more = { landed: false }
+  t.match(await daemon.run(['land', 'c-1', '--commit', 'Both']), { code: 5, out: /^not landed/ })
+  t.match(await daemon.run(['land', 'c-1', '--commit', ' ']), { code: 2 })
+  t.equal(commits().length, 2)
+})
+
 t.test('a landing with conflicts lists them, exit code 5', async t => {
   const conflicts = [{ repo: 'root', mainBranch: 'main', clean: 2, paths: [{ path: 'a.txt', reason: 'workspace' }] }]
   const daemon = await fakeDaemon(t, ({ path }) => (path.endsWith('/diff') ? CHANGES : { landed: false, conflicts }))

@@ -74,21 +74,34 @@ const placeOf = (lines: readonly string[], { below, old }: Hunk, from: number): 
   return places[0]
 }
 
+/** The one place where lines stand with other blanks around them. */
+const loosePlaceOf = (lines: readonly string[], old: readonly string[]): number => {
+  const wanted = old.map(line => line.trim())
+  const trimmed = lines.map(line => line.trim())
+  const places = wanted.every(line => line === '') ? [] : placesOf(trimmed, wanted, 0)
+  if (places.length === 1) return places[0]!
+  const advice = places.length === 0 ? 'read the file again' : 'include more lines around them'
+  return refuse('unprocessable', `its lines are there ${places.length} times: ${advice}`)
+}
+
 /** Makes the changes of a patch in the text of a file; refuses all of them if one does not fit. */
 export const patched = (text: string, path: string, patch: string, form: FileForm): ReplacedText => {
   const hunks = hunksOf(patch, path)
   if (hunks.length === 0) refuse('unprocessable', 'the patch changes nothing')
   const end = form.eol === '\r\n' ? '\r' : ''
   const loose: number[] = []
-  let lines = text.split('\n')
+  const lines = text.split('\n')
   let from = 0
   for (const [nth, hunk] of hunks.entries()) {
     try {
       const at = placeOf(lines, hunk, from)
       if (at === undefined) {
-        // With other blanks around its lines it must fit in one place.
+        const begin = loosePlaceOf(lines, hunk.old)
+        const there = lines.slice(begin, begin + hunk.old.length).join('\n')
         const [old, next] = [hunk.old.join('\n'), hunk.next.join('\n')]
-        lines = replaced(lines.join('\n'), path, { old, next, all: false }, form).text.split('\n')
+        const now = replaced(there, path, { old, next, all: false }, form).text.split('\n')
+        lines.splice(begin, hunk.old.length, ...now)
+        from = begin + now.length
         loose.push(nth + 1)
         continue
       }

@@ -38,6 +38,7 @@ t.test('what does not fit, fits twice or changes another file is refused, and ch
   const refused = (patch: string, words: RegExp) => t.throws(() => of(FILE, patch), { message: words }, patch)
   refused('@@\n   run() {\n-    one()\n+    two()\n', /hunk 1 of 1: its lines are there 2 times: include more lines/)
   refused('@@ class A {\n-  run() {\n+  go() {\n@@\n-absent\n+x\n', /hunk 2 of 2: .* 0 times.*nothing was changed/)
+  refused('@@\n-un() {\n+x\n', /0 times: read the file again/)
   refused('@@ nowhere\n+x\n', /hunk 1 of 1: it has no line that is there already/)
   refused('*** Begin Patch\n*** Update File: b.ts\n@@\n-a\n+b\n', /changes b\.ts too: make one call of Edit for each/)
   refused('*** Begin Patch\n*** Add File: b.ts\n+b\n', /one file: use Write and Delete for others/)

@@ -61,7 +61,7 @@ t.test('a turn is run, read, landed and discarded from the command line', async 
     code: 0,
     out:
       'landed: 1 file is in the workspace as uncommitted changes\n'
-      + 'new conversations start from the last commit, without it; next: npx sandbox git commit "MESSAGE" --paths '
+      + 'new conversations start from the last commit, without it; next: sandbox git commit "MESSAGE" --paths '
       + 'sandbox-demo.md\n',
     err: '',
   })
