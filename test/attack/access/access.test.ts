@@ -251,7 +251,8 @@ t.test('every call an editor token reaches is attacked below', async t => {
     ({ call }) => call,
   )
   // Subagents of other callers are tested in test/plugins/system/subagents.test.ts, open cards, commands in the
-  // background and past conversations beside the groups that serve them. The search of the workspace reads no conversation.
+  // background and past conversations beside the groups that serve them. The search of the workspace reads no
+  // conversation.
   const attacked = new Set([
     'POST /agent/reply',
     'GET /agent/cards',
