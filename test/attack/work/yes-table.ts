@@ -145,6 +145,7 @@ export const NO_YES: { readonly [why: string]: readonly string[] } = {
     'POST /agents/{id}/auto-land',
     'POST /agents/{id}/place',
     'POST /agents/{id}/queue/order',
+    'DELETE /agent/processes/{conversationId}/{id}',
     'DELETE /agents/{id}/queue/{messageId}',
     'POST /agents/{id}/request-land',
     'POST /agents/{id}/resume-after-outage',

@@ -33,6 +33,7 @@ import {
 } from './copy-words.js'
 import { skillsOf } from '../../personas/skills.js'
 import { briefTurn, instructedIn } from '../../briefing/brief-turn.js'
+import { ToldUncommitted } from '../../briefing/told-uncommitted.js'
 import { turnNotes } from '../../briefing/turn-notes.js'
 import type { ShortenOutput } from '../../outputs/shorten.js'
 import { hiddenBy, keptFolders, personaOf, fetchReach, reportUnknownPersona, usedBy } from '../../personas/worn.js'
@@ -97,6 +98,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   readonly #ignored = new IgnoredFiles()
   readonly #trees = new WeakMap<Turn, Tree>()
   readonly #known = new KnownByConversation()
+  readonly #uncommitted: ToldUncommitted
   readonly #safety: SafetyGate
   readonly #offers: ConnectOffers
   #warming: Promise<void> | undefined
@@ -105,6 +107,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     this.#deps = deps
     this.#safety = new SafetyGate(deps.host)
     this.#offers = new ConnectOffers(deps.host)
+    this.#uncommitted = new ToldUncommitted(deps.host)
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
@@ -120,6 +123,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     await this.#deps.stored.refresh()
     const network = await this.#deps.networks.of(id)
     this.#networks.set(turn, network)
+    const changes = this.#uncommitted.read(turn)
     const release = await locks.hold(id, turn.signal)
     let sync: { commits: number; blocked: string[] } | undefined
     try {
@@ -156,9 +160,21 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     })
     const around = aroundOf(copyWall)
     const brief = await briefTurn(this.#deps, turn, { root, folders, hidden: hiddenBy(wall), persona, around, skills })
+    const uncommitted = this.#uncommitted.of(turn, conversations.get(id), folders, await changes)
     const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
     const notes = await turnNotes(this.#deps, turn, {
-      ...{ skills, persona, around, facts, answers, folders, allowedTools, session: conversation.session, access },
+      ...{
+        skills,
+        persona,
+        around,
+        facts,
+        uncommitted,
+        answers,
+        folders,
+        allowedTools,
+        session: conversation.session,
+        access,
+      },
       more: { before: added.notes ?? [], after: brief.notes },
     })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
