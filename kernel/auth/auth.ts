@@ -26,7 +26,7 @@ const SWEEP = 10_000
 type AuthCall = Extract<
   keyof Kernel,
   | `kernel.${'identity' | 'members' | 'session' | 'ticket' | 'token'}.${string}`
-  | `kernel.${'extension' | 'turn'}.${'mint' | 'end'}`
+  | `kernel.${'extension' | 'turn' | 'run'}.${'mint' | 'end'}`
 >
 
 /** The kernel calls that authentication serves. */
@@ -112,6 +112,7 @@ export const createAuth = async ({
   const tokens = await Tokens.open(files, now)
   const extensions = new MemorySecrets<ExtensionToken>('sbe')
   const turns = new MemorySecrets<Caller>('sbt')
+  const runs = new MemorySecrets<RunToken>('sbl')
   const tickets = new Tickets(now)
   const limits = new CallLimits(now)
   const ended: AuthOptions['ended'] = what => {
@@ -188,6 +189,9 @@ export const createAuth = async ({
     }
     const turn = kind === 'turn' ? turns.check(value) : undefined
     if (turn) return turn
+    const started = kind === 'run' ? runs.check(value) : undefined
+    const starter = started && sessions.personOf(started.session)
+    if (started && starter) return runCaller(started, starter)
     const token = kind === 'token' ? tokens.check(value, address) : undefined
     return token ? tokenCaller(token) : fail(address, UNKNOWN[kind], kind)
   }
@@ -249,6 +253,13 @@ export const createAuth = async ({
     'kernel.extension.end': ({ id }) => endInner(extensions, id),
     'kernel.turn.mint': ({ conversationId }) => turns.mint(id => turnCaller(id, conversationId)),
     'kernel.turn.end': ({ id }) => endInner(turns, id),
+    'kernel.run.mint': (_, { caller }) => {
+      const found = caller.sessionId === undefined ? undefined : sessions.whose(caller.sessionId)
+      if (!found)
+        return refuse('forbidden', `only people start runs of the command line, found a caller of kind ${caller.kind}`)
+      return runs.mint(id => ({ id, session: found.session }))
+    },
+    'kernel.run.end': ({ id }) => endInner(runs, id),
     'kernel.token.mint': async (input, context) => {
       onlyOwner(context)
       return armed(await tokens.mint(input))
@@ -286,6 +297,12 @@ export const createAuth = async ({
   }
 }
 
+/** What the credential of a run stands for: who started it, by the role that they have when it is used. */
+interface RunToken {
+  readonly id: string
+  readonly session: SessionRecord
+}
+
 /** Of a credential that is checked for no request. */
 const NO_ROUTE: AskedRoute = { id: 'this', method: 'GET', path: '/' }
 
@@ -312,3 +329,8 @@ const turnCaller = (tokenId: string, conversationId: string): Caller => ({
   tokenId,
   conversationId,
 })
+
+const runCaller = ({ id, session }: RunToken, person: PersonRecord): Caller => {
+  const { sessionId: _, ...caller } = sessionCaller(session, person)
+  return { ...caller, kind: 'run', tokenId: id }
+}
