@@ -29,6 +29,7 @@ export const ENTRIES = [
   'plugins/capabilities/docker/engine-child',
   'plugins/capabilities/ssh/relay-child',
   'plugins/chores/scans/scan-child',
+  'plugins/cli/jobs/job-child',
   'plugins/workspace/derived/derive-child',
   'plugins/safety/replay/replay-worker',
   'plugins/shield/replay/shield-replay-worker',

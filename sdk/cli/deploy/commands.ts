@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { assertInventory, type DeployEntry } from '../../node/deploy/entries.js'
+import { isDeepStrictEqual } from 'node:util'
+import { assertInventory, isEntryName, type DeployEntry } from '../../node/deploy/entries.js'
 import {
+  DESIRED,
   DESIRED_FILE,
   hostOf,
   nodeOf,
@@ -112,6 +114,22 @@ const lookAt = async (machine: Machine, host: DeployHost, id: string): Promise<S
 const keyOf = ({ terminal }: DeployRun, { name, sshKey }: DeployHost): string =>
   terminal.env[sshKey] || refused(`${name}: store its SSH key among the secrets as ${sshKey}`)
 
+/** What ran when it was recorded last; only machines that could be declared so are asked. */
+const runningRecord = async (workspace: string): Promise<RunningState | undefined> => {
+  const found = await readRecord<RunningState>(workspace, RUNNING_FILE)
+  if (!found) return undefined
+  try {
+    for (const { name, address, user, port, hostKey, engine, sshKey } of found.hosts) {
+      const entry = { kind: 'backend', provider: 'host', name, values: { address, user, port, hostKey, engine } } as const
+      assertInventory([entry])
+      if (!isEntryName(name) || sshKey !== hostOf(entry).sshKey) throw new Error('another key')
+    }
+    return found
+  } catch {
+    return refused(`${DESIRED}/${RUNNING_FILE} cannot be used: undo what changed it`)
+  }
+}
+
 /** Opens each machine that something runs on, or should, and does something with it; false: one failed. */
 const eachMachine = async (
   run: DeployRun,
@@ -120,7 +138,7 @@ const eachMachine = async (
   work: (at: LookedAt) => Promise<boolean>,
   holds = false,
 ): Promise<boolean> => {
-  const running = await readRecord<RunningState>(run.terminal.cwd, RUNNING_FILE)
+  const running = await runningRecord(run.terminal.cwd)
   let succeeded = true
   for (const host of usedHosts(state.hosts, state.nodes, running)) {
     const line = { phase, id: `host.${host.name}`, type: 'host' } as const
@@ -212,8 +230,6 @@ const applyOne = async (
   const digest = digestOf(node, environment)
   const image = `localhost/sb-${state.id}-${name}:${(node.source?.digest ?? 'none').slice(0, 12)}`.toLowerCase()
   const { main } = node.compose.services
-  if (node.source && (await digestOfSource(cwd, node.source.path)) !== node.source.digest)
-    throw new Error(`${node.source.path} changed since the deployment was resolved: apply again`)
   const compose = { ...node.compose, services: { main: node.source ? { ...main, image } : main } }
   await machine.run({
     script: PUT,
@@ -226,9 +242,12 @@ const applyOne = async (
 
 /** Makes the machines run what should run. */
 export const deployApply = async (run: DeployRun): Promise<number> => {
-  const state =
-    (await readRecord<DesiredState>(run.terminal.cwd, DESIRED_FILE))
-    ?? refused('nothing is resolved yet: run deploy resolve first')
+  const state = await desiredNow(run)
+  const resolved = await readRecord<DesiredState>(run.terminal.cwd, DESIRED_FILE)
+  if (!resolved) refused('nothing is resolved yet: run deploy resolve first')
+  // The file is one of the workspace: what it says counts only as far as the configuration says the same.
+  if (!isDeepStrictEqual(JSON.parse(JSON.stringify(state)), resolved))
+    refused('the configuration or a source changed since it was resolved: run deploy resolve again')
   const done: PlannedNode[] = []
   const work = async (at: LookedAt): Promise<boolean> => {
     let succeeded = true
@@ -257,9 +276,7 @@ export const deployApply = async (run: DeployRun): Promise<number> => {
 
 /** What runs on every machine. */
 const runningNow = async (run: DeployRun, phase: 'adopt' | 'plan') => {
-  const state =
-    (await readRecord<DesiredState>(run.terminal.cwd, DESIRED_FILE))
-    ?? refused('nothing is resolved yet: run deploy resolve first')
+  const state = await desiredNow(run)
   const found: { host: DeployHost; seen: readonly SeenNode[] }[] = []
   const succeeded = await eachMachine(run, phase, state, async ({ host, seen }) => {
     found.push({ host, seen })
