@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import { refuse, type Context, type Host } from '../../sdk/index.js'
 import { ownEnv } from '../../sdk/node/programs/run.js'
-import { PipedProcess } from '../../sdk/node/programs/piped-process.js'
+import { linesWithin, NotTheProtocol, PipedProcess } from '../../sdk/node/programs/piped-process.js'
 import { record } from '../../sdk/node/record/record.js'
 import { redactedJson } from '../../sdk/node/access/redact.js'
 import type { Applies } from './applies.js'
@@ -135,15 +134,17 @@ export class Runs {
     const stop = () => void child.end(undefined, GRACE_MS)
     signal.addEventListener('abort', stop, { once: true })
     try {
-      for await (const line of createInterface({ input: child.output, crlfDelay: Infinity })) {
-        if (line.length > MOST_LINE) refuse('dependency', `the program wrote a line of more than ${MOST_LINE} bytes`)
-        yield lineOf(redactedJson(mask(line)))
-      }
+      for await (const line of linesWithin(child.output, MOST_LINE)) yield lineOf(redactedJson(mask(line)))
       const how = await child.ended
       signal.throwIfAborted()
       const code = Number(/exit code (\d+)$/.exec(how)?.[1] ?? 1)
       const [, by] = /ended by (\w+)$/.exec(how) ?? []
       return { code, errors: mask(lastLines(errors, ERROR_LINES)), ...(by !== undefined && { signal: by }) }
+    } catch (error) {
+      // Its output is closed when it is ended.
+      signal.throwIfAborted()
+      if (error instanceof NotTheProtocol) refuse('dependency', `the program ${error.message}`)
+      throw error
     } finally {
       signal.removeEventListener('abort', stop)
       await child.end(undefined, GRACE_MS)
@@ -174,17 +175,21 @@ export class Runs {
       commands: [args],
       ...(folder !== undefined && { secrets: folder }),
     }
+    let over = false
     try {
       await startJob(host, { name, label: `sandbox ${args.join(' ')}`.slice(0, 80), purpose, order, env: credential.env })
       yield { kind: 'terminal', session: name }
-      const over = async () => !(await jobRuns(host, name, purpose))
-      for await (const line of followLines({ file, over, signal })) {
-        if (line && isJobEnd(line)) return line
+      const ended = async () => !(await jobRuns(host, name, purpose))
+      for await (const line of followLines({ file, over: ended, signal })) {
+        if (line && isJobEnd(line)) {
+          over = true
+          return line
+        }
         yield line
       }
       return undefined
     } finally {
-      if (signal.aborted || (await jobRuns(host, name, purpose)))
+      if (!over)
         await host
           .call('terminals.stop', { name })
           .catch(error => host.log.warn('ending a run failed', { error: String(error) }))

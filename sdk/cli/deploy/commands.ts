@@ -19,7 +19,7 @@ import { CommandFailure, EXIT, type Terminal } from '../verb.js'
 import { digestOf, environmentOf, planFor, type PlannedNode, type SeenNode } from './plan.js'
 import { commitRecord, declaredEntries, readRecord } from './records.js'
 import { Machine, MachineFailure } from './remote.js'
-import { LOCK, LOOK, PUT, REMOVE } from './scripts.js'
+import { alone, LOCK, LOOK, PUT, REMOVE } from './scripts.js'
 import { SourceFolder } from './source.js'
 import { tarOf, textEntry, type TarEntry } from './tar.js'
 
@@ -222,7 +222,7 @@ const applyOne = async (
   const { cwd } = run.terminal
   if (action === 'none') return undefined
   if (!node) {
-    const kept = await machine.run({ script: REMOVE, args: [state.id, host.engine, name] })
+    const kept = await machine.run(alone(REMOVE, [state.id, host.engine, name]))
     const volumes = kept.split('\n').filter(Boolean)
     return volumes.length === 0 ? undefined : `kept its data: ${volumes.join(', ')}`
   }
@@ -232,8 +232,7 @@ const applyOne = async (
   const { main } = node.compose.services
   const compose = { ...node.compose, services: { main: node.source ? { ...main, image } : main } }
   await machine.run({
-    script: PUT,
-    args: [state.id, host.engine, name, digest, image],
+    ...alone(PUT, [state.id, host.engine, name, digest, image]),
     input: tarOf(archiveOf(cwd, node, compose, environment)),
     line: line => void run.print.log(`${name}: ${line}`),
   })

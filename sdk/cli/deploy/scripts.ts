@@ -35,6 +35,7 @@ mkdir -p "$base"
 need flock
 exec 9> "$base/lock"
 flock -n 9 || { echo "another apply is at work on this machine: try again when it is over" >&2; exit 75; }
+flock -w 120 "$base/work" true || { echo "an apply that was cut off still works on this machine: try again later" >&2; exit 75; }
 echo locked
 cat > /dev/null
 `
@@ -97,3 +98,20 @@ done
 rm -rf "$name" "next-$name"
 "$engine" volume ls -q --filter "label=com.docker.compose.project=$project"
 `
+
+/** Runs a script alone: one whose connection was cut goes on by itself, and is waited for. */
+const ALONE = `
+umask 077
+base="$HOME/.local/share/sandbox-deploy/$1"
+id=$1 script=$2
+shift 2
+mkdir -p "$base"
+# The lock is that of flock itself: what it starts, such as a container, does not hold it.
+exec flock -o "$base/work" sh -c "$script" sh "$id" "$@"
+`
+
+/** A script that changes something, as it is run on a machine. */
+export const alone = (script: string, [id = '', ...args]: readonly string[]) => ({
+  script: ALONE,
+  args: [id, script, ...args],
+})
