@@ -16,7 +16,7 @@ const LINES = {
   kernelFile: 300,
   folders: {
     kernel: 1161,
-    'kernel/auth': 1458,
+    'kernel/auth': 1465,
     'kernel/config': 205,
     'kernel/extensions': 300,
     'kernel/http': 1402,

@@ -112,7 +112,7 @@ export const createAuth = async ({
   const tokens = await Tokens.open(files, now)
   const extensions = new MemorySecrets<ExtensionToken>('sbe')
   const turns = new MemorySecrets<Caller>('sbt')
-  const runs = new MemorySecrets<RunToken>('sbl')
+  const runs = new MemorySecrets<{ readonly id: string; readonly session: SessionRecord }>('sbl')
   const tickets = new Tickets(now)
   const limits = new CallLimits(now)
   const ended: AuthOptions['ended'] = what => {
@@ -191,7 +191,7 @@ export const createAuth = async ({
     if (turn) return turn
     const started = kind === 'run' ? runs.check(value) : undefined
     const starter = started && sessions.personOf(started.session)
-    if (started && starter) return runCaller(started, starter)
+    if (started && starter) return sessionCaller(started.session, starter, started.id)
     const token = kind === 'token' ? tokens.check(value, address) : undefined
     return token ? tokenCaller(token) : fail(address, UNKNOWN[kind], kind)
   }
@@ -297,21 +297,18 @@ export const createAuth = async ({
   }
 }
 
-/** What the credential of a run stands for: who started it, by the role that they have when it is used. */
-interface RunToken {
-  readonly id: string
-  readonly session: SessionRecord
-}
-
 /** Of a credential that is checked for no request. */
 const NO_ROUTE: AskedRoute = { id: 'this', method: 'GET', path: '/' }
 
 const isJwt = (text: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)
 
-const sessionCaller = ({ id }: SessionRecord, person: PersonRecord): Caller => {
+/** The caller of a session, or of a run that it started. */
+const sessionCaller = ({ id }: SessionRecord, person: PersonRecord, run?: string): Caller => {
   const { email, role } = person
   const areas = areasOf(person)
-  return { kind: 'session', actor: email, role, sessionId: id, email, ...shownOf(person), ...(areas && { areas }) }
+  const kind =
+    run === undefined ? ({ kind: 'session', sessionId: id } as const) : ({ kind: 'run', tokenId: run } as const)
+  return { ...kind, actor: email, role, email, ...shownOf(person), ...(areas && { areas }) }
 }
 
 const tokenCaller = ({ id, label, scope }: TokenRecord): Caller => ({
@@ -329,8 +326,3 @@ const turnCaller = (tokenId: string, conversationId: string): Caller => ({
   tokenId,
   conversationId,
 })
-
-const runCaller = ({ id, session }: RunToken, person: PersonRecord): Caller => {
-  const { sessionId: _, ...caller } = sessionCaller(session, person)
-  return { ...caller, kind: 'run', tokenId: id }
-}

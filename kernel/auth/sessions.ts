@@ -181,7 +181,7 @@ export class Sessions {
     return findOwner(this.#kept.value) ?? ownerOf(LOCAL, 0)
   }
 
-  /** The person of a session with their role of now, also when the session has ended; undefined: they may not sign in. */
+  /** The person of a session as they are now, also when it has ended; undefined: they may not sign in. */
   personOf(session: SessionRecord): PersonRecord | undefined {
     if (session.via === 'socket') return this.#owner()
     const person = findPerson(this.#kept.value, session.email)

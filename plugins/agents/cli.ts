@@ -19,7 +19,9 @@ const QUEUE: CliColumns = {
   'waits because': { field: 'why', words: WHY },
   words: { field: 'text', as: 'prose' },
 }
-const PAUSED: readonly CliSentence[] = [{ rows: '', if: 'paused', text: 'paused; {sandbox} queue {id} --start resumes' }]
+const PAUSED: readonly CliSentence[] = [
+  { rows: '', if: 'paused', text: 'paused; {sandbox} queue {id} --start resumes' },
+]
 
 /** The verbs of the group; several groups serve its calls. */
 export const cli: CliTable<Api> = {

@@ -11,7 +11,7 @@ import type { OwnProgram } from './commands.js'
 import type { ApplyRun, CliLine } from './contract.js'
 import { mountDeploySecrets } from './deploy-secrets.js'
 import { isJobEnd } from './jobs/cli-lines.js'
-import { followLines, readLines } from './jobs/line-file.js'
+import { followLines, readJobLines } from './jobs/line-file.js'
 import { jobRuns, startJob } from './jobs/terminal-jobs.js'
 import { runCredential } from './run-credential.js'
 
@@ -69,7 +69,7 @@ export class Applies {
     const kept = this.#kept
     if (!kept) return { state: 'idle' }
     const isRunning = await this.#runs(kept)
-    return applyOf(kept, await readLines(this.#fileOf(kept)), isRunning)
+    return applyOf(kept, await readJobLines(this.#fileOf(kept)), isRunning)
   }
 
   async isRunning(): Promise<boolean> {
@@ -127,7 +127,9 @@ export class Applies {
 
   /** Notices within a second that the job has ended. */
   look(): void {
-    void this.#noticeEnd().catch(error => this.#host.log.warn('noting the end of an apply failed', { error: String(error) }))
+    void this.#noticeEnd().catch(error =>
+      this.#host.log.warn('noting the end of an apply failed', { error: String(error) }),
+    )
   }
 
   #watch(): void {

@@ -5,7 +5,7 @@ import type { Applies } from './applies.js'
 import type { OwnProgram } from './commands.js'
 import type { ApplyRun, CliCalls, CliLine } from './contract.js'
 import { withHeartbeats } from './jobs/line-file.js'
-import type { Runs } from './runs.js'
+import type { CliRuns } from './runs.js'
 
 const OK = { ok: true } as const
 
@@ -13,7 +13,7 @@ const OK = { ok: true } as const
 export interface CliParts {
   readonly program: Pick<OwnProgram, 'commands'>
   readonly applies: Applies
-  readonly runs: Runs
+  readonly runs: CliRuns
 }
 
 /** The handlers of the group's calls. */
@@ -27,7 +27,11 @@ export const cliCalls = (
   const applyFor = async (caller: Caller): Promise<ApplyRun> =>
     (await sees(caller)) ? applies.state() : { state: 'idle' }
 
-  async function* events({ caller, http, signal }: Context): AsyncGenerator<CliLine | Identified<CliLine>, { apply: ApplyRun }> {
+  async function* events({
+    caller,
+    http,
+    signal,
+  }: Context): AsyncGenerator<CliLine | Identified<CliLine>, { apply: ApplyRun }> {
     const last = /^\d{1,9}$/.test(http?.lastEventId ?? '') ? Number(http!.lastEventId) : 0
     if (await sees(caller)) {
       let number = 0

@@ -3,7 +3,7 @@ import { refuse } from '../../sdk/index.js'
 import { codeOf } from '../../sdk/node/files/paths.js'
 import { ownEnv, run } from '../../sdk/node/programs/run.js'
 import type { CliCommand } from './contract.js'
-import { lineOf } from './jobs/cli-lines.js'
+import { cliLineOf } from './jobs/cli-lines.js'
 
 /** What the program says of itself. */
 export interface ProgramFacts {
@@ -54,7 +54,7 @@ export class ProgramCommands {
       const result = stdout
         .toString()
         .split('\n')
-        .map(lineOf)
+        .map(cliLineOf)
         .find(({ kind }) => kind === 'result')
       if (code !== 0 || !result) return refuse('dependency', `sandbox ${command} failed: ${stderr.slice(-500).trim()}`)
       return result as unknown as { readonly version: string; readonly commands: CliCommand[] }
@@ -65,13 +65,16 @@ export class ProgramCommands {
 }
 
 /** The listed command that arguments run; refuses those that nobody may run here. */
-export const commandOf = (commands: readonly CliCommand[], args: readonly string[]): CliCommand => {
+export const listedCommand = (commands: readonly CliCommand[], args: readonly string[]): CliCommand => {
   if (args.some(arg => arg.includes('\0')))
     refuse('invalid', 'args: expected texts without NUL', { errors: [{ path: 'args', expected: 'texts without NUL' }] })
   const found = commands.find(each => each.args.every((word, at) => args[at] === word))
   if (!found) {
     const names = commands.map(each => each.args.join(' ')).join(', ')
-    return refuse('unprocessable', `expected one of the commands ${names}, found ${args.slice(0, 2).join(' ').slice(0, 80)}`)
+    return refuse(
+      'unprocessable',
+      `expected one of the commands ${names}, found ${args.slice(0, 2).join(' ').slice(0, 80)}`,
+    )
   }
   if (found.run === 'apply') refuse('unprocessable', `${found.args.join(' ')} is run by POST /cli/apply alone`)
   for (const arg of args) {

@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse, type Context, type Host } from '../../sdk/index.js'
 import type { DeployEntry } from '../../sdk/node/deploy/entries.js'
-import { DESIRED, RUNNING_FILE, secretKeysOf, type RunningState } from '../../sdk/node/deploy/desired.js'
+import { DESIRED, RUNNING_FILE, deploySecretKeys, type RunningState } from '../../sdk/node/deploy/desired.js'
 import { openFile, openPath } from '../../sdk/node/files/open-path.js'
 
 /** Stored values in a folder in memory, until they are released. */
@@ -38,9 +38,12 @@ export const mountDeploySecrets = async (
   if (!(await host.serves('GET /inventory'))) return refuse('unavailable', 'the inventory is not served')
   const list = await host.call('GET /inventory', undefined, { as: context })
   if (!list.ready || list.entries.length === 0)
-    refuse('conflict', 'there is no deployment configuration: connect the card DevOps, then add entries to the inventory')
+    refuse(
+      'conflict',
+      'there is no deployment configuration: connect the card DevOps, then add entries to the inventory',
+    )
   const entries = list.entries.map(({ secrets: _, usedBy: __, ...entry }): DeployEntry => entry)
-  const { required, others } = secretKeysOf(entries, await runningRecord(host.place.workspace))
+  const { required, others } = deploySecretKeys(entries, await runningRecord(host.place.workspace))
   const { names, open } = await host.call('secrets.names')
   const stored = new Set(names)
   const missing = [...new Set(required.filter(key => !stored.has(key)))]
@@ -67,5 +70,7 @@ export const mountDeploySecrets = async (
 /** The values of a folder by name. */
 export const readSecrets = async (folder: string | undefined): Promise<{ [name: string]: string }> => {
   const names = folder === undefined ? [] : await readdir(folder)
-  return Object.fromEntries(await Promise.all(names.map(async name => [name, await readFile(join(folder!, name), 'utf8')])))
+  return Object.fromEntries(
+    await Promise.all(names.map(async name => [name, await readFile(join(folder!, name), 'utf8')])),
+  )
 }

@@ -7,10 +7,10 @@ import { linesWithin, NotTheProtocol, PipedProcess } from '../../sdk/node/progra
 import { record } from '../../sdk/node/record/record.js'
 import { redactedJson } from '../../sdk/node/access/redact.js'
 import type { Applies } from './applies.js'
-import { commandOf, recordedArgs, type OwnProgram } from './commands.js'
+import { listedCommand, recordedArgs, type OwnProgram } from './commands.js'
 import type { CliLine } from './contract.js'
 import { mountDeploySecrets, readSecrets } from './deploy-secrets.js'
-import { isJobEnd, lastLines, lineOf } from './jobs/cli-lines.js'
+import { isJobEnd, lastLines, cliLineOf } from './jobs/cli-lines.js'
 import { followLines, withHeartbeats } from './jobs/line-file.js'
 import { maskOf } from './jobs/mask.js'
 import { jobRuns, startJob } from './jobs/terminal-jobs.js'
@@ -39,8 +39,8 @@ interface RunEnd {
   readonly errors: string
 }
 
-/** Runs commands for people, each until its reader leaves. */
-export class Runs {
+/** CliRuns commands for people, each until its reader leaves. */
+export class CliRuns {
   readonly #host: RunsHost
   readonly #program: OwnProgram
   readonly #applies: Pick<Applies, 'isRunning'>
@@ -59,7 +59,7 @@ export class Runs {
   /** The lines of a command as it prints them; refuses one that fails. */
   async *run(args: readonly string[], context: Context): AsyncGenerator<CliLine, { code: 0 }> {
     const { commands } = await this.#program.commands.facts()
-    const name = commandOf(commands, args).args.join(' ')
+    const name = listedCommand(commands, args).args.join(' ')
     if (ALONE.has(name) && (await this.#applies.isRunning()))
       refuse('conflict', `an apply runs: ${name} waits until it has ended`)
     const slot = [1, 2, 3, 4].find(each => !this.#slots.has(each))
@@ -134,7 +134,7 @@ export class Runs {
     const stop = () => void child.end(undefined, GRACE_MS)
     signal.addEventListener('abort', stop, { once: true })
     try {
-      for await (const line of linesWithin(child.output, MOST_LINE)) yield lineOf(redactedJson(mask(line)))
+      for await (const line of linesWithin(child.output, MOST_LINE)) yield cliLineOf(redactedJson(mask(line)))
       const how = await child.ended
       signal.throwIfAborted()
       const code = Number(/exit code (\d+)$/.exec(how)?.[1] ?? 1)
@@ -177,7 +177,13 @@ export class Runs {
     }
     let over = false
     try {
-      await startJob(host, { name, label: `sandbox ${args.join(' ')}`.slice(0, 80), purpose, order, env: credential.env })
+      await startJob(host, {
+        name,
+        label: `sandbox ${args.join(' ')}`.slice(0, 80),
+        purpose,
+        order,
+        env: credential.env,
+      })
       yield { kind: 'terminal', session: name }
       const ended = async () => !(await jobRuns(host, name, purpose))
       for await (const line of followLines({ file, over: ended, signal })) {

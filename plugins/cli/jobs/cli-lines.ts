@@ -4,7 +4,7 @@ import type { CliLine } from '../contract.js'
 const MOST_TEXT = 64 * 1024
 
 /** A line that the program printed. */
-export const lineOf = (text: string): CliLine => {
+export const cliLineOf = (text: string): CliLine => {
   try {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null && 'kind' in value && typeof value.kind === 'string')

@@ -1,11 +1,11 @@
-// Runs commands of the program one after another in a terminal, and writes their lines into a file that outlives the
+// CliRuns commands of the program one after another in a terminal, and writes their lines into a file that outlives the
 // daemon. Started by terminal-jobs.ts.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { isJobEnd, lastLines, lineOf } from './cli-lines.js'
+import { isJobEnd, lastLines, cliLineOf } from './cli-lines.js'
 import { maskOf } from './mask.js'
 
 /** What it runs, as its only argument. */
@@ -67,7 +67,7 @@ const runOne = async (args: readonly string[]) => {
   child.stderr.setEncoding('utf8').on('data', (piece: string) => (errors = (errors + piece).slice(-MOST_ERRORS)))
   const ended = once(child, 'close') as Promise<[code: number | null, signal: string | null]>
   for await (const text of createInterface({ input: child.stdout, crlfDelay: Infinity })) {
-    const line = lineOf(mask(text))
+    const line = cliLineOf(mask(text))
     if (isJobEnd(line)) continue
     writeSync(lines, `${JSON.stringify(line)}\n`)
     const shown = shownOf(line).replace(/[\x00-\x1f\x7f]+/g, ' ')

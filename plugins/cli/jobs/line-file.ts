@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { CliLine } from '../contract.js'
-import { lineOf } from './cli-lines.js'
+import { cliLineOf } from './cli-lines.js'
 
 const PIECE = 256 * 1024
 const LOOK_MS = 100
@@ -33,7 +33,7 @@ const linesFrom = async (file: string, from: number): Promise<{ lines: string[];
 }
 
 /** Every line of a file. */
-export const readLines = async (file: string): Promise<CliLine[]> => (await linesFrom(file, 0)).lines.map(lineOf)
+export const readJobLines = async (file: string): Promise<CliLine[]> => (await linesFrom(file, 0)).lines.map(cliLineOf)
 
 /** How a file is followed. */
 export interface FollowedFile {
@@ -51,7 +51,7 @@ export async function* followLines({ file, over, signal }: FollowedFile): AsyncG
     const isOver = await over()
     const { lines, next } = await linesFrom(file, at)
     at = next
-    for (const line of lines) yield lineOf(line)
+    for (const line of lines) yield cliLineOf(line)
     if (lines.length > 0) continue
     if (isOver) return
     yield undefined

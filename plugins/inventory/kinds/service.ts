@@ -65,7 +65,8 @@ export const serviceKindCalls = (
     if (entry?.kind !== 'service') return kindStatus('error', `the inventory has no service ${id}`)
     const required = kindOfEntry(entry) ? secretsOf(entry).filter(each => each.required) : []
     const missing = required.find(({ key }) => entry.secrets.every(each => each.key !== key || !each.set))
-    if (missing) return kindStatus('pending', `store its ${missing.option} among the secrets as ${missing.key}, then apply`)
+    if (missing)
+      return kindStatus('pending', `store its ${missing.option} among the secrets as ${missing.key}, then apply`)
     return (await ran(id)) ? kindStatus('active') : kindStatus('pending', 'it does not run yet: apply the deployment')
   }
 

@@ -4,7 +4,7 @@ import { assertInventory, isEntryName, type DeployEntry } from '../../node/deplo
 import {
   DESIRED,
   DESIRED_FILE,
-  hostOf,
+  deployHostOf,
   nodeOf,
   RUNNING_FILE,
   usedHosts,
@@ -17,8 +17,8 @@ import { DEPLOY_KINDS } from '../../node/deploy/kinds.js'
 import type { LinePrinter, NodeLine } from '../lines/lines.js'
 import { CommandFailure, EXIT, type Terminal } from '../verb.js'
 import { digestOf, environmentOf, planFor, type PlannedNode, type SeenNode } from './plan.js'
-import { commitRecord, declaredEntries, readRecord } from './records.js'
-import { Machine, MachineFailure } from './remote.js'
+import { commitRecord, deployEntries, readRecord } from './records.js'
+import { RemoteMachine, MachineFailure } from './remote.js'
 import { alone, LOCK, LOOK, PUT, REMOVE } from './scripts.js'
 import { SourceFolder } from './source.js'
 import { tarOf, textEntry, type TarEntry } from './tar.js'
@@ -46,7 +46,7 @@ const digestOfSource = async (workspace: string, path: string): Promise<string> 
 
 /** Works out what should run, of what is declared; nothing is written. */
 const desiredNow = async ({ terminal, print }: DeployRun, phase?: 'resolve'): Promise<DesiredState> => {
-  const entries = await declaredEntries(terminal.cwd)
+  const entries = await deployEntries(terminal.cwd)
   assertInventory(entries)
   const nodes: DesiredNode[] = []
   for (const entry of entries) {
@@ -62,7 +62,7 @@ const desiredNow = async ({ terminal, print }: DeployRun, phase?: 'resolve'): Pr
     if (phase) await print.node({ ...line, phase, state: 'done', type })
   }
   const hosts = entries.flatMap(entry =>
-    entry.kind === 'backend' && nodes.some(({ host }) => host === entry.name) ? [hostOf(entry)] : [],
+    entry.kind === 'backend' && nodes.some(({ host }) => host === entry.name) ? [deployHostOf(entry)] : [],
   )
   const known = await readRecord<DesiredState>(terminal.cwd, DESIRED_FILE)
   const id = known && /^[0-9a-f]{8}$/.test(known.id) ? known.id : randomBytes(4).toString('hex')
@@ -78,7 +78,9 @@ const nodeWithSource = async (workspace: string, entry: Exclude<DeployEntry, { k
 /** Lists what may be declared. */
 export const deployKinds = async ({ terminal, print }: DeployRun): Promise<number> => {
   const { version } = terminal
-  const words = DEPLOY_KINDS.map(({ kind, id, description }) => `${id === undefined ? kind : `${kind} ${id}`}: ${description}`)
+  const words = DEPLOY_KINDS.map(
+    ({ kind, id, description }) => `${id === undefined ? kind : `${kind} ${id}`}: ${description}`,
+  )
   await print.result({ kinds: DEPLOY_KINDS, version }, words)
   return EXIT.ok
 }
@@ -97,13 +99,13 @@ export const deployResolve = async (run: DeployRun): Promise<number> => {
 /** One machine, with what should run there and what does. */
 interface LookedAt {
   readonly host: DeployHost
-  readonly machine: Machine
+  readonly machine: RemoteMachine
   readonly seen: readonly SeenNode[]
 }
 
 const SEEN = /^node ([A-Za-z0-9_]+) ([0-9a-f]+|none) (\d+)$/
 
-const lookAt = async (machine: Machine, host: DeployHost, id: string): Promise<SeenNode[]> => {
+const lookAt = async (machine: RemoteMachine, host: DeployHost, id: string): Promise<SeenNode[]> => {
   const output = await machine.run({ script: LOOK, args: [id, host.engine] })
   return output.split('\n').flatMap(line => {
     const [, name, digest = '', running] = SEEN.exec(line) ?? []
@@ -120,9 +122,14 @@ const runningRecord = async (workspace: string): Promise<RunningState | undefine
   if (!found) return undefined
   try {
     for (const { name, address, user, port, hostKey, engine, sshKey } of found.hosts) {
-      const entry = { kind: 'backend', provider: 'host', name, values: { address, user, port, hostKey, engine } } as const
+      const entry = {
+        kind: 'backend',
+        provider: 'host',
+        name,
+        values: { address, user, port, hostKey, engine },
+      } as const
       assertInventory([entry])
-      if (!isEntryName(name) || sshKey !== hostOf(entry).sshKey) throw new Error('another key')
+      if (!isEntryName(name) || sshKey !== deployHostOf(entry).sshKey) throw new Error('another key')
     }
     return found
   } catch {
@@ -144,7 +151,7 @@ const eachMachine = async (
     const line = { phase, id: `host.${host.name}`, type: 'host' } as const
     await run.print.node({ ...line, state: 'start' })
     try {
-      await using machine = await Machine.open(host, keyOf(run, host), run.terminal.signal)
+      await using machine = await RemoteMachine.open(host, keyOf(run, host), run.terminal.signal)
       await using _ = holds ? await machine.hold({ script: LOCK, args: [state.id, host.engine] }) : undefined
       const seen = await lookAt(machine, host, state.id)
       await run.print.node({ ...line, state: 'done' })
@@ -308,6 +315,9 @@ export const deployStatus = async (run: DeployRun): Promise<number> => {
       return { name, host: host.name, state: !here ? 'missing' : here.running > 0 ? 'running' : 'stopped' }
     })
   })
-  await run.print.result({ nodes }, nodes.map(({ name, host, state: now }) => `${name} on ${host}: ${now}`))
+  await run.print.result(
+    { nodes },
+    nodes.map(({ name, host, state: now }) => `${name} on ${host}: ${now}`),
+  )
   return succeeded ? EXIT.ok : EXIT.failed
 }

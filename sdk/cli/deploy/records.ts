@@ -26,9 +26,11 @@ const textOf = async (workspace: string, path: string): Promise<string | undefin
 }
 
 /** The entries of the deployment configuration as its file has them now. */
-export const declaredEntries = async (workspace: string): Promise<DeployEntry[]> => {
+export const deployEntries = async (workspace: string): Promise<DeployEntry[]> => {
   const text = await textOf(workspace, `${INTENT}/${CONFIG_NAME}`)
-  return entriesIn(text ?? refused(`there is no ${INTENT}/${CONFIG_NAME} here: connect the card DevOps, then add entries`))
+  return entriesIn(
+    text ?? refused(`there is no ${INTENT}/${CONFIG_NAME} here: connect the card DevOps, then add entries`),
+  )
 }
 
 /** What a file of the repository of the desired state holds. */

@@ -43,7 +43,7 @@ const wordsOf = (text: string): string =>
     .join('; ')
 
 /** A machine over ssh: only its own host key is accepted, and the private key stays in the memory of an agent. */
-export class Machine implements AsyncDisposable {
+export class RemoteMachine implements AsyncDisposable {
   readonly #host: DeployHost
   readonly #folder: string
   readonly #agent: ChildProcess
@@ -57,7 +57,7 @@ export class Machine implements AsyncDisposable {
   }
 
   /** Makes ready to talk to a machine, which is not asked yet. */
-  static async open(host: DeployHost, key: string, signal: AbortSignal): Promise<Machine> {
+  static async open(host: DeployHost, key: string, signal: AbortSignal): Promise<RemoteMachine> {
     const folder = await mkdtemp(join(tmpdir(), 'sandbox-deploy-'))
     const socket = join(folder, 'agent')
     // In the process group of this program, so that whoever ends the group ends it too.
@@ -66,7 +66,7 @@ export class Machine implements AsyncDisposable {
       stdio: 'ignore',
     })
     agent.on('error', ignored('the wait for its socket says so'))
-    const machine = new Machine(host, folder, agent, signal)
+    const machine = new RemoteMachine(host, folder, agent, signal)
     try {
       await machine.#prepare(socket, key)
       return machine
@@ -117,7 +117,7 @@ export class Machine implements AsyncDisposable {
     })
   }
 
-  /** Runs a command to its end; answers its output. */
+  /** CliRuns a command to its end; answers its output. */
   async run({ input, line, ...command }: MachineCommand): Promise<string> {
     const child = await this.#start(command, input ? 'pipe' : 'ignore')
     let [output, errors, rest] = ['', '', '']
@@ -138,7 +138,7 @@ export class Machine implements AsyncDisposable {
     return output
   }
 
-  /** Runs a command that says one line, then holds something until it is released. */
+  /** CliRuns a command that says one line, then holds something until it is released. */
   async hold(command: Pick<MachineCommand, 'script' | 'args'>): Promise<AsyncDisposable> {
     const child = await this.#start(command, 'pipe')
     child.stdin!.on('error', ignored('it has ended'))

@@ -8,7 +8,8 @@ project() { printf 'sb-%s-%s' "$id" "$1" | tr A-Z a-z; }
 compose() {
   if [ "$engine" = docker ]; then docker compose "$@"; else podman-compose "$@"; fi
 }
-running() { "$engine" ps -q --filter "label=com.docker.compose.project=$(project "$1")" --filter status=running | wc -l; }
+label=com.docker.compose.project
+running() { "$engine" ps -q --filter "label=$label=$(project "$1")" --filter status=running | wc -l; }
 need() { command -v "$1" > /dev/null 2>&1 || { echo "$1 is not installed on this machine" >&2; exit 1; }; }
 need "$engine"
 if [ "$engine" = docker ]; then
@@ -35,7 +36,7 @@ mkdir -p "$base"
 need flock
 exec 9> "$base/lock"
 flock -n 9 || { echo "another apply is at work on this machine: try again when it is over" >&2; exit 75; }
-flock -w 120 "$base/work" true || { echo "an apply that was cut off still works on this machine: try again later" >&2; exit 75; }
+flock -w 120 "$base/work" true || { echo "an apply that was cut off still works here: try again later" >&2; exit 75; }
 echo locked
 cat > /dev/null
 `
@@ -67,7 +68,7 @@ until [ "$(running "$name")" -gt 0 ] && sleep 1 && [ "$(running "$name")" -gt 0 
   tries=$((tries + 1))
   if [ $tries -gt 20 ]; then
     tail -n 3 up.log >&2
-    for each in $("$engine" ps -aq --filter "label=com.docker.compose.project=$project"); do
+    for each in $("$engine" ps -aq --filter "label=$label=$project"); do
       "$engine" logs --tail 5 "$each" >&2 || true
     done
     echo "$name does not stay up" >&2
@@ -89,17 +90,17 @@ cd "$base"
 if [ -f "$name/compose.json" ]; then
   (cd "$name" && compose -p "$project" -f compose.json down > /dev/null 2>&1) || true
 fi
-for each in $("$engine" ps -aq --filter "label=com.docker.compose.project=$project"); do
+for each in $("$engine" ps -aq --filter "label=$label=$project"); do
   "$engine" rm -f "$each" > /dev/null
 done
 "$engine" network rm "\${project}_default" > /dev/null 2>&1 || true
 "$engine" images --format '{{.Repository}}:{{.Tag}}' | grep "^localhost/$project:" |
   while read -r old; do "$engine" rmi "$old" > /dev/null 2>&1 || true; done
 rm -rf "$name" "next-$name"
-"$engine" volume ls -q --filter "label=com.docker.compose.project=$project"
+"$engine" volume ls -q --filter "label=$label=$project"
 `
 
-/** Runs a script alone: one whose connection was cut goes on by itself, and is waited for. */
+/** CliRuns a script alone: one whose connection was cut goes on by itself, and is waited for. */
 const ALONE = `
 umask 077
 base="$HOME/.local/share/sandbox-deploy/$1"

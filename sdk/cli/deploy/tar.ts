@@ -29,7 +29,13 @@ const header = (path: string, mode: number, size: number, type: keyof typeof TYP
   block.write(TYPES[type], 156)
   block.write(target, 157, MOST_NAME)
   block.write('ustar\x0000', 257)
-  block.write(`${octal(block.reduce((sum, byte) => sum + byte, 0), 7)} `, 148)
+  block.write(
+    `${octal(
+      block.reduce((sum, byte) => sum + byte, 0),
+      7,
+    )} `,
+    148,
+  )
   return block
 }
 

@@ -25,8 +25,10 @@ export interface LinePrinter {
 
 const MARKS = { start: '…', done: '✓', failed: '✗' } as const
 
-const nodeText = ({ phase, state, id, action, detail }: NodeLine): string =>
-  `${MARKS[state]} ${phase} ${id}${action === undefined ? '' : `: ${action}`}${detail === undefined ? '' : ` (${detail})`}`
+const nodeText = ({ phase, state, id, action, detail }: NodeLine): string => {
+  const did = action === undefined ? '' : `: ${action}`
+  return `${MARKS[state]} ${phase} ${id}${did}${detail === undefined ? '' : ` (${detail})`}`
+}
 
 /** Prints lines for programs with `json`, else for people. */
 export const linePrinter = (terminal: Terminal, json: boolean): LinePrinter => {
@@ -42,7 +44,8 @@ export const linePrinter = (terminal: Terminal, json: boolean): LinePrinter => {
 /** Turns each JSON value that a command prints into a line of kind `result`, with the value as its `answer`. */
 export const asResults = (out: Terminal['out']): Terminal['out'] => {
   let rest = ''
-  const asResult = (line: string) => (line === '' ? '' : jsonLine({ kind: 'result', answer: JSON.parse(line) as unknown }))
+  const asResult = (line: string) =>
+    line === '' ? '' : jsonLine({ kind: 'result', answer: JSON.parse(line) as unknown })
   const wrapped = Object.create(out) as Writable
   wrapped.write = (piece: unknown) => {
     const lines = (rest + String(piece)).split('\n')

@@ -1,4 +1,11 @@
-import { kindOfEntry, secretsOf, type AppEntry, type BackendEntry, type DeployEntry, type ServiceEntry } from './entries.js'
+import {
+  kindOfEntry,
+  secretsOf,
+  type AppEntry,
+  type BackendEntry,
+  type DeployEntry,
+  type ServiceEntry,
+} from './entries.js'
 
 /** The repository of what should run, and of what does. */
 export const DESIRED = 'desired-state'
@@ -57,7 +64,7 @@ export interface RunningState {
 }
 
 /** A machine of the inventory. */
-export const hostOf = (entry: BackendEntry): DeployHost => {
+export const deployHostOf = (entry: BackendEntry): DeployHost => {
   const { address, user, port = 22, hostKey, engine = 'podman' } = entry.values
   return {
     name: entry.name,
@@ -130,16 +137,25 @@ export const usedHosts = (
 }
 
 /** The names of stored values that commands of `deploy` need for an inventory: those that must be there first. */
-export const secretKeysOf = (
+export const deploySecretKeys = (
   entries: readonly DeployEntry[],
   running: RunningState | undefined,
 ): { readonly required: string[]; readonly others: string[] } => {
   const works = entries.filter((entry): entry is AppEntry | ServiceEntry => entry.kind !== 'backend')
-  const declared = entries.flatMap(entry => (entry.kind === 'backend' && entry.provider === 'host' ? [hostOf(entry)] : []))
-  const hosts = usedHosts(declared, works.map(({ on }) => ({ host: on })), running)
+  const declared = entries.flatMap(entry =>
+    entry.kind === 'backend' && entry.provider === 'host' ? [deployHostOf(entry)] : [],
+  )
+  const hosts = usedHosts(
+    declared,
+    works.map(({ on }) => ({ host: on })),
+    running,
+  )
   const secrets = works.flatMap(entry => secretsOf(entry))
   return {
-    required: [...hosts.map(({ sshKey }) => sshKey), ...secrets.flatMap(({ key, required }) => (required ? [key] : []))],
+    required: [
+      ...hosts.map(({ sshKey }) => sshKey),
+      ...secrets.flatMap(({ key, required }) => (required ? [key] : [])),
+    ],
     others: secrets.flatMap(({ key, required }) => (required ? [] : [key])),
   }
 }

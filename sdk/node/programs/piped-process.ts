@@ -124,7 +124,7 @@ export class PipedProcess {
       .trim()
   }
 
-  /** Ends the whole group and resolves when it has exited; `at once` skips SIGTERM, which it has `graceMs` to follow. */
+  /** Ends the whole group and resolves when it has exited; `at once` skips SIGTERM, after which it has `graceMs`. */
   async end(way?: 'at once', graceMs = GRACE_MS): Promise<void> {
     if (this.#over) return
     this.#signal(way ? 'SIGKILL' : 'SIGTERM')

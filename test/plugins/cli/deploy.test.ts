@@ -4,7 +4,9 @@ import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
 import type { ApplyRun, CliLine } from '../../../plugins/cli/contract.js'
 import type { InventoryEntry } from '../../../plugins/inventory/contract.js'
+import { allOf } from '../../support/all-of.js'
 import { endTerminals, folderOf, makeWorkspace, spawnDaemon, type RunningDaemon } from '../../support/daemon.js'
+import { exactly } from '../../support/lists.js'
 import { commandLineOf, deployTarget, pageApp, withTarget } from '../../support/servers/deploy-target.js'
 import { sshKey } from '../../support/ssh-server.js'
 
@@ -119,7 +121,7 @@ t.test('what the inventory declares runs on a machine, and goes with its entry',
     const { lines, done } = await streamed(daemon, '/cli', { body: { args: ['deploy', 'plan'] } })
     t.match(lines[0], { kind: 'terminal', session: /^job-cli-\d$/ })
     t.match(lines.at(-1), { kind: 'exit', command: 'deploy plan', code: 0 })
-    t.match(lines, [{}, {}, {}, {}, { kind: 'node', phase: 'plan', id: 'app.shop', type: 'app', action: 'create' }])
+    t.match(lines[4], { kind: 'node', phase: 'plan', id: 'app.shop', type: 'app', action: 'create' })
     t.same(done, { code: 0 })
   })
 
@@ -141,11 +143,20 @@ t.test('what the inventory declares runs on a machine, and goes with its entry',
     t.notOk(JSON.stringify(all.lines).includes(SECRET))
     const { events } = await call('GET /activity')
     t.notOk(JSON.stringify(events).includes(SECRET))
-    t.match(
+    t.same(
       events.filter(({ type }) => type.startsWith('cli.apply.')).map(({ type, extra }) => [type, extra]),
-      [['cli.apply.ended', { state: 'succeeded', code: 0 }], ['cli.apply.started']],
+      [
+        ['cli.apply.ended', { state: 'succeeded', code: 0 }],
+        ['cli.apply.started', undefined],
+      ],
     )
-    t.equal(readFileSync(join(target.home, '.local/share/sandbox-deploy', deployedAs(target.home), 'shop/environment'), 'utf8'), `GREETING=${SECRET}\n`)
+    t.equal(
+      readFileSync(
+        join(target.home, '.local/share/sandbox-deploy', deployedAs(target.home), 'shop/environment'),
+        'utf8',
+      ),
+      `GREETING=${SECRET}\n`,
+    )
     t.same(await plan(), { 'app.shop': 'none' })
   })
 
@@ -225,16 +236,45 @@ t.test('what the inventory declares runs on a machine, and goes with its entry',
 
   await t.test('nothing of a plan is left when its reader leaves', async t => {
     const { lines } = await streamed(daemon, '/cli', { body: { args: ['deploy', 'plan'] }, most: 2 })
-    t.match(lines, [{ kind: 'terminal' }, { kind: 'start' }])
-    t.same(await until(() => jobsOf(where.data), found => found.length === 0), [])
-    t.equal(await until(async () => (await call('GET /cli')).running, count => count === 0), 0)
+    t.match(lines, exactly({ kind: 'terminal' }, { kind: 'start' }))
+    t.same(
+      await until(
+        () => jobsOf(where.data),
+        found => found.length === 0,
+      ),
+      [],
+    )
+    t.equal(
+      await until(
+        async () => (await call('GET /cli')).running,
+        count => count === 0,
+      ),
+      0,
+    )
     const files = () => readdirSync(join(where.data, 'cli')).filter(name => name.startsWith('run-'))
     t.same(await until(files, found => found.length === 0), [])
   })
 
+  await t.test('a service that is connected is declared and runs, and its connection says so', async t => {
+    await allOf(await call('POST /capabilities', { id: 'devops', kind: 'devops', config: {} }))
+    // An image that the machine has: nothing is downloaded.
+    const image = 'localhost/page:1'
+    const file = join(target.home, '.local/share/page')
+    pageApp(file, 'of a service')
+    target.run(`podman build -q -t ${image} ${file}`)
+    const config = { service: 'container', on: 'home', expose: 'home', image, port: '8080', publish: String(PORT + 1) }
+    const frames = await allOf(await call('POST /capabilities', { id: 'page', kind: 'service', config }))
+    t.match(frames.at(-1), { kind: 'result', status: { state: 'active' } })
+    t.ok(frames.some(frame => frame.kind === 'log' && frame.message === 'apply service.page create'))
+    t.equal(await target.get(PORT + 1), 'of a service')
+    t.match(await call('GET /capabilities/{id}/status', { id: 'page' }), { state: 'active' })
+    await call('DELETE /capabilities/{id}', { id: 'page' })
+    t.match(await plan(), { 'node.page': 'delete', 'app.shop': String })
+  })
+
   await t.test('an entry that is removed goes from the machine with its container and files', async t => {
     await call('DELETE /inventory/{name}', { name: 'shop' })
-    t.same(await plan(), { 'node.shop': 'delete' })
+    t.same(await plan(), { 'node.page': 'delete', 'node.shop': 'delete' })
     // The machine may go from the configuration too: what ran there is known.
     await call('DELETE /inventory/{name}', { name: 'home' })
     await call('POST /inventory', { ...home, name: 'other' })

@@ -2,16 +2,17 @@ import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { applyOf } from '../../../plugins/cli/applies.js'
-import { lastLines, lineOf } from '../../../plugins/cli/jobs/cli-lines.js'
+import { lastLines, cliLineOf } from '../../../plugins/cli/jobs/cli-lines.js'
 import { followLines, withHeartbeats } from '../../../plugins/cli/jobs/line-file.js'
 import { maskOf } from '../../../plugins/cli/jobs/mask.js'
 import { allOf } from '../../support/all-of.js'
 import { folderOf } from '../../support/daemon.js'
 
 t.test('a line that is no object with a kind is a text, cut at 64 KiB', t => {
-  t.same(lineOf('{"kind":"log","message":"a"}'), { kind: 'log', message: 'a' })
-  for (const text of ['plain', '[1]', 'null', '{"a":1}', '{"kind":1}', '{']) t.same(lineOf(text), { kind: 'text', text })
-  t.equal(String(lineOf('x'.repeat(70_000)).text).length, 65_536)
+  t.same(cliLineOf('{"kind":"log","message":"a"}'), { kind: 'log', message: 'a' })
+  for (const text of ['plain', '[1]', 'null', '{"a":1}', '{"kind":1}', '{'])
+    t.same(cliLineOf(text), { kind: 'text', text })
+  t.equal(String(cliLineOf('x'.repeat(70_000)).text).length, 65_536)
   t.equal(lastLines('1\n2\n3\n4\n\n', 2), '3\n4')
   t.end()
 })

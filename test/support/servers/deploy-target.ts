@@ -13,7 +13,11 @@ const missing = NEEDED.filter(name => FOLDERS.every(folder => !existsSync(`${fol
 /** The options of a test that deploys: skipped where its programs are missing or it is no superuser, but not in CI. */
 export const withTarget = (): { skip?: string } =>
   (missing.length > 0 || process.getuid?.() !== 0) && !process.env.CI
-    ? { skip: `needs the superuser, and lacks ${missing.join(', ') || 'nothing'} (Debian: apt-get install ${missing.join(' ')})` }
+    ? {
+        skip:
+          `needs the superuser, and lacks ${missing.join(', ') || 'nothing'} `
+          + '(Debian: apt-get install podman podman-compose crun busybox-static openssh-server iproute2)',
+      }
     : {}
 
 /** A machine to deploy to: a real ssh server with podman, in a network and a mount namespace of its own. */
@@ -81,7 +85,9 @@ export const deployTarget = async (t: Pick<Test, 'teardown'>): Promise<DeployTar
     'StrictModes no',
     'PermitRootLogin prohibit-password',
     'PidFile none',
-    `SetEnv ${Object.entries(env).map(([name, value]) => `${name}=${value}`).join(' ')}`,
+    `SetEnv ${Object.entries(env)
+      .map(([name, value]) => `${name}=${value}`)
+      .join(' ')}`,
   ]
   writeFileSync(at('sshd_config'), `${config.join('\n')}\n`)
   const server = spawn('unshare', ['-n', '-m', 'sh', '-c', BEGIN, 'sh', at('sshd_config')], {

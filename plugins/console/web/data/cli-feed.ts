@@ -105,13 +105,15 @@ export const cliWords = ({ kind, ...line }: CliLine): { readonly text: string; r
 }
 
 /** The state of an apply as a word with its colour. */
-export const applyWord = ({ state }: Pick<ApplyRun, 'state'>): readonly ['good' | 'warn' | 'bad' | 'busy' | '', string] =>
+export const applyWord = ({
+  state,
+}: Pick<ApplyRun, 'state'>): readonly ['good' | 'warn' | 'bad' | 'busy' | '', string] =>
   (
-    ({
+    {
       idle: ['', 'never applied'],
       running: ['busy', 'running'],
       succeeded: ['good', 'applied'],
       failed: ['bad', 'failed'],
       interrupted: ['warn', 'interrupted'],
-    }) as const
+    } as const
   )[state]

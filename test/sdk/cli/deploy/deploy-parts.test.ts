@@ -5,7 +5,7 @@ import t from 'tap'
 import { environmentOf, digestOf, planFor } from '../../../../sdk/cli/deploy/plan.js'
 import { SourceFolder } from '../../../../sdk/cli/deploy/source.js'
 import { tarOf, textEntry } from '../../../../sdk/cli/deploy/tar.js'
-import { hostOf, nodeOf, secretKeysOf, usedHosts } from '../../../../sdk/node/deploy/desired.js'
+import { deployHostOf, nodeOf, deploySecretKeys, usedHosts } from '../../../../sdk/node/deploy/desired.js'
 import { allOf } from '../../../support/all-of.js'
 import { folderOf } from '../../../support/daemon.js'
 
@@ -81,12 +81,18 @@ t.test('services and apps are compose projects, reachable as far as they are exp
   const shop = nodeOf(SHOP, { path: 'shop', digest: 'd' })
   t.same(shop.compose.services.main.ports, ['80:80'])
   t.equal(nodeOf({ ...SHOP, values: { source: 'shop' } }).compose.services.main.ports, undefined)
-  t.same(nodeOf({ ...SHOP, values: { source: 'shop', port: 80, publish: 8080 } }).compose.services.main.ports, ['8080:80'])
+  t.same(nodeOf({ ...SHOP, values: { source: 'shop', port: 80, publish: 8080 } }).compose.services.main.ports, [
+    '8080:80',
+  ])
   t.end()
 })
 
 t.test('the environment has what is stored: lines as they are, a password by its name, quoted for docker', t => {
-  const values = { SERVICE_PASSWORD_DB: "pa$$'word", APP_ENV_SHOP: 'A=1\r\nno line\n# no\nB=x=y', HOST_SSH_KEY_HOME: 'key' }
+  const values = {
+    SERVICE_PASSWORD_DB: "pa$$'word",
+    APP_ENV_SHOP: 'A=1\r\nno line\n# no\nB=x=y',
+    HOST_SSH_KEY_HOME: 'key',
+  }
   t.equal(environmentOf(nodeOf(DB), values, 'podman'), "POSTGRES_PASSWORD=pa$$'word\n")
   t.equal(environmentOf(nodeOf(DB), values, 'docker'), "POSTGRES_PASSWORD='pa$$\\'word'\n")
   t.equal(environmentOf(nodeOf(SHOP), values, 'podman'), 'A=1\nB=x=y\n')
@@ -112,12 +118,19 @@ t.test('a plan creates, updates what differs or stands still, deletes first, and
 })
 
 t.test('a machine is asked while something runs on it, and its key is needed', t => {
-  const home = hostOf(HOME)
-  const running = { version: 1, hosts: [{ ...home, name: 'gone', sshKey: 'HOST_SSH_KEY_GONE' }], nodes: [{ name: 'x', host: 'gone', digest: 'd' }] } as const
+  const home = deployHostOf(HOME)
+  const running = {
+    version: 1,
+    hosts: [{ ...home, name: 'gone', sshKey: 'HOST_SSH_KEY_GONE' }],
+    nodes: [{ name: 'x', host: 'gone', digest: 'd' }],
+  } as const
   t.same(usedHosts([home], [], undefined), [])
-  t.same(usedHosts([home], [{ host: 'home' }], running).map(({ name }) => name), ['gone', 'home'])
-  t.same(secretKeysOf([HOME], undefined), { required: [], others: [] })
-  t.same(secretKeysOf([HOME, DB, SHOP], running), {
+  t.same(
+    usedHosts([home], [{ host: 'home' }], running).map(({ name }) => name),
+    ['gone', 'home'],
+  )
+  t.same(deploySecretKeys([HOME], undefined), { required: [], others: [] })
+  t.same(deploySecretKeys([HOME, DB, SHOP], running), {
     required: ['HOST_SSH_KEY_GONE', 'HOST_SSH_KEY_HOME', 'SERVICE_PASSWORD_DB'],
     others: ['APP_ENV_SHOP'],
   })
