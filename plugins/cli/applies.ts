@@ -181,6 +181,8 @@ export class Applies {
       if (!line) yield undefined
       else if (!isJobEnd(line) && ++number > after) yield { number, line }
     }
+    // A reader that is told of the end finds it in what it reads next.
+    await this.#noticeEnd()
   }
 }
 

@@ -2,12 +2,13 @@ import { refuse, type Context, type Host } from '../../sdk/index.js'
 
 /** What a run calls the daemon with: variables of its environment, until it ends. */
 export interface RunCredential {
-  readonly env: { readonly SANDBOX_DAEMON: string; readonly SANDBOX_RUN_TOKEN: string }
+  readonly env: { readonly [name: string]: string }
   end(): Promise<void>
 }
 
-/** Makes the credential of one run, which acts as the caller. */
+/** Makes the credential of one run, which acts as the caller; one that a group starts for somebody calls nothing. */
 export const runCredential = async (host: Pick<Host, 'call' | 'log'>, context: Context): Promise<RunCredential> => {
+  if (context.caller.kind === 'plugin') return { env: {}, end: async () => {} }
   const { listeners } = await host.call('kernel.listeners')
   const [listener] = listeners
   if (!listener) return refuse('unavailable', 'the daemon listens nowhere: it is stopping')
