@@ -18,7 +18,10 @@ t.test('killed before the job of an apply began, it is interrupted, and the next
   // Nobody listens there, so the job ends at once.
   await first.client.call('POST /inventory', host('cellar', '127.0.0.1'))
   await first.client.call('POST /inventory', app)
-  await first.client.call('POST /secrets', { key: 'HOST_SSH_KEY_CELLAR', value: sshKey(join(where.data, '..'), 'key').private })
+  await first.client.call('POST /secrets', {
+    key: 'HOST_SSH_KEY_CELLAR',
+    value: sshKey(join(where.data, '..'), 'key').private,
+  })
   await first.kill9()
   await dies(t, where, 'cli.apply.kept', ({ once: client }) => client.call('POST /cli/apply'))
   const { client } = await spawnDaemon(t, where)

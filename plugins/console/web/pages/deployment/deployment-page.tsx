@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { ApplyRun } from '../../../../cli/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { applyWord, CliFeed, cliWords, plannedEntries, type ShownCliLine } from '../../data/cli-feed.js'
@@ -12,6 +12,8 @@ import { FaultLine, Item, Loaded, PageFrame, type ToneWord } from '../../ui/page
 import { useQuery } from '../../ui/query.js'
 import { reaches } from '../registry.js'
 
+/** So near to the end its lines are followed, in pixels. */
+const NEAR = 40
 const ACTIONS: { readonly [action: string]: ToneWord } = {
   create: ['good', 'create'],
   update: ['busy', 'update'],
@@ -48,9 +50,18 @@ const Lines = ({ label, lines }: { label: string; lines: readonly ShownCliLine[]
     const words = cliWords(line)
     return words ? [{ key, ...words }] : []
   })
+  const box = useRef<HTMLDivElement>(null)
+  const follows = useRef(true)
+  // Follows the end, unless the person scrolled away from it.
+  useLayoutEffect(() => {
+    if (follows.current && box.current) box.current.scrollTop = box.current.scrollHeight
+  }, [shown.length])
   if (shown.length === 0) return null
+  const scrolled = ({ currentTarget: { scrollTop, scrollHeight, clientHeight } }: { currentTarget: HTMLElement }) => {
+    follows.current = scrollHeight - scrollTop - clientHeight < NEAR
+  }
   return (
-    <div class="cli-lines mono small" role="log" aria-label={label} tabIndex={0}>
+    <div ref={box} class="cli-lines mono small" onScroll={scrolled} role="log" aria-label={label} tabIndex={0}>
       {shown.map(({ key, text, bad }) => (
         <div key={key} class={bad ? 'bad-text' : undefined} dir="auto">
           {visibleText(text)}
