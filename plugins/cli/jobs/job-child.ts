@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { ignored } from '../../../sdk/index.js'
 import { isJobEnd, lastLines, cliLineOf } from './cli-lines.js'
 import { maskOf } from './mask.js'
 
@@ -38,8 +39,7 @@ for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const)
     stopped = true
     running?.kill('SIGTERM')
   })
-// A terminal that is gone takes nothing any more, and the job goes on until it is told to end.
-process.stdout.on('error', () => {})
+process.stdout.on('error', ignored('the job goes on without its terminal'))
 
 const shownOf = (line: { readonly [field: string]: unknown }): string => {
   const { kind, message, phase, id, state, action, detail, command, code, text } = line
