@@ -61,23 +61,22 @@ t.test('a file that shrinks while it is sent ends the archive', async t => {
 })
 
 t.test('services and apps are compose projects, reachable as far as they are exposed', t => {
-  t.match(nodeOf(DB), {
-    type: 'postgres',
-    host: 'home',
-    compose: {
-      services: {
-        main: {
-          image: 'docker.io/library/postgres:16',
-          ports: ['127.0.0.1:5432:5432'],
-          volumes: ['data:/var/lib/postgresql/data'],
-          environment: { POSTGRES_DB: 'app' },
-          env_file: ['environment'],
-        },
+  const db = nodeOf(DB)
+  t.match(db, { type: 'postgres', host: 'home' })
+  t.same(db.compose, {
+    services: {
+      main: {
+        image: 'docker.io/library/postgres:16',
+        restart: 'unless-stopped',
+        ports: ['127.0.0.1:5432:5432'],
+        volumes: ['data:/var/lib/postgresql/data'],
+        environment: { POSTGRES_DB: 'app' },
+        env_file: ['environment'],
       },
-      volumes: { data: {} },
     },
-    secrets: [{ key: 'SERVICE_PASSWORD_DB', required: true, variable: 'POSTGRES_PASSWORD' }],
+    volumes: { data: {} },
   })
+  t.same(db.secrets, [{ key: 'SERVICE_PASSWORD_DB', required: true, variable: 'POSTGRES_PASSWORD' }])
   const shop = nodeOf(SHOP, { path: 'shop', digest: 'd' })
   t.same(shop.compose.services.main.ports, ['80:80'])
   t.equal(nodeOf({ ...SHOP, values: { source: 'shop' } }).compose.services.main.ports, undefined)
@@ -110,7 +109,7 @@ t.test('a plan creates, updates what differs or stands still, deletes first, and
     { name: 'still', digest: 'd', running: 0 },
     { name: 'old', digest: 'd', running: 1 },
   ]
-  t.match(
+  t.same(
     planFor('home', desired, seen).map(({ name, action }) => `${action} ${name}`),
     ['delete old', 'create new', 'none same', 'update other', 'update still'],
   )
