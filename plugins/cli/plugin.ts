@@ -9,7 +9,7 @@ import { CliRuns } from './runs.js'
 
 export const contract: Contract<CliCalls> = { ...cliContract, examples }
 
-/** CliRuns the program inside of the sandbox. */
+/** Runs the program inside of the sandbox. */
 export const activate = async (host: Host): Promise<void> => {
   const file = programFile('sdk/cli.js')
   const program = { file, commands: new ProgramCommands(file) }

@@ -39,7 +39,7 @@ interface RunEnd {
   readonly errors: string
 }
 
-/** CliRuns commands for people, each until its reader leaves. */
+/** Runs commands for people, each until its reader leaves. */
 export class CliRuns {
   readonly #host: RunsHost
   readonly #program: OwnProgram

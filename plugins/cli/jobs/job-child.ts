@@ -1,4 +1,4 @@
-// CliRuns commands of the program one after another in a terminal, and writes their lines into a file that outlives the
+// Runs commands of the program one after another in a terminal, and writes their lines into a file that outlives the
 // daemon. Started by terminal-jobs.ts.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

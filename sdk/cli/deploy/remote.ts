@@ -117,7 +117,7 @@ export class RemoteMachine implements AsyncDisposable {
     })
   }
 
-  /** CliRuns a command to its end; answers its output. */
+  /** Runs a command to its end; answers its output. */
   async run({ input, line, ...command }: MachineCommand): Promise<string> {
     const child = await this.#start(command, input ? 'pipe' : 'ignore')
     let [output, errors, rest] = ['', '', '']
@@ -138,7 +138,7 @@ export class RemoteMachine implements AsyncDisposable {
     return output
   }
 
-  /** CliRuns a command that says one line, then holds something until it is released. */
+  /** Runs a command that says one line, then holds something until it is released. */
   async hold(command: Pick<MachineCommand, 'script' | 'args'>): Promise<AsyncDisposable> {
     const child = await this.#start(command, 'pipe')
     child.stdin!.on('error', ignored('it has ended'))

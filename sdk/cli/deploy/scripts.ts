@@ -100,7 +100,7 @@ rm -rf "$name" "next-$name"
 "$engine" volume ls -q --filter "label=$label=$project"
 `
 
-/** CliRuns a script alone: one whose connection was cut goes on by itself, and is waited for. */
+/** Runs a script alone: one whose connection was cut goes on by itself, and is waited for. */
 const ALONE = `
 umask 077
 base="$HOME/.local/share/sandbox-deploy/$1"

@@ -10,7 +10,7 @@ const LINED = new Set(['version', 'commands', 'contract', 'deploy'])
 /** Verbs whose name has two words. */
 const OF_TWO_WORDS = new Set(['deploy'])
 
-/** CliRuns a command between a line that says that it starts, and one that says how it ended; undefined: it has none. */
+/** Runs a command between a line that says that it starts and one that says how it ended; undefined: without. */
 export const lined = async (
   args: readonly string[],
   terminal: Terminal,
