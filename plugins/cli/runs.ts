@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { refuse, type Context, type Host } from '../../sdk/index.js'
 import { ownEnv } from '../../sdk/node/programs/run.js'
 import { linesWithin, NotTheProtocol, PipedProcess } from '../../sdk/node/programs/piped-process.js'
@@ -175,6 +176,7 @@ export class CliRuns {
       commands: [args],
       ...(folder !== undefined && { secrets: folder }),
     }
+    const ended = async () => !(await jobRuns(host, name, purpose))
     let over = false
     try {
       await startJob(host, {
@@ -185,7 +187,6 @@ export class CliRuns {
         env: credential.env,
       })
       yield { kind: 'terminal', session: name }
-      const ended = async () => !(await jobRuns(host, name, purpose))
       for await (const line of followLines({ file, over: ended, signal })) {
         if (line && isJobEnd(line)) {
           over = true
@@ -195,7 +196,8 @@ export class CliRuns {
       }
       return undefined
     } finally {
-      if (!over)
+      // Its terminal is free for the next run when its process has gone, a moment after its last line.
+      if (!over || !(await endsSoon(ended)))
         await host
           .call('terminals.stop', { name })
           .catch(error => host.log.warn('ending a run failed', { error: String(error) }))
@@ -214,4 +216,10 @@ async function* withHeartbeatsOf(
   }
   yield* withHeartbeats(kept())
   return end
+}
+
+/** Waits at most 5 s until something has ended. */
+const endsSoon = async (ended: () => Promise<boolean>): Promise<boolean> => {
+  for (const last = Date.now() + GRACE_MS; Date.now() < last; await delay(20)) if (await ended()) return true
+  return false
 }
