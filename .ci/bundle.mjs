@@ -29,6 +29,7 @@ export const ENTRIES = [
   'plugins/capabilities/docker/engine-child',
   'plugins/capabilities/ssh/relay-child',
   'plugins/chores/scans/scan-child',
+  'plugins/cli/jobs/job-child',
   'plugins/workspace/derived/derive-child',
   'plugins/routed/serving/translator-child',
   'plugins/safety/replay/replay-worker',

@@ -8,6 +8,7 @@ import type { AutomationsCalls, AutomationsEvents, CatalogSource } from '../plug
 import type { CapabilitiesCalls, CapabilitiesEvents, ContributedKind } from '../plugins/capabilities/contract.js'
 import type { ChoresCalls } from '../plugins/chores/contract.js'
 import type { ConsoleCalls } from '../plugins/console/contract.js'
+import type { CliCalls } from '../plugins/cli/contract.js'
 import type { DiffsCalls } from '../plugins/diffs/contract.js'
 import type { DisksCalls } from '../plugins/disks/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
@@ -89,6 +90,7 @@ export interface Api
     DisksCalls,
     PipelinesCalls,
     ShieldCalls,
+    CliCalls,
     InventoryCalls,
     RoutedCalls,
     Kernel {}

@@ -370,6 +370,13 @@ export interface Kernel {
   'kernel.turn.narrow'(input: { id: string }): Ok
   /** Ends the credential of a turn, with its streams. */
   'kernel.turn.end'(input: { id: string }): Ok
+  /**
+   * Mints the credential of a run of the command-line tool: it reaches what the person whose call is served may do at
+   * that moment, but for the calls that no control token reaches. It is in memory alone; only this answer contains it.
+   */
+  'kernel.run.mint'(): { id: string; token: string }
+  /** Ends the credential of a run, with its streams. */
+  'kernel.run.end'(input: { id: string }): Ok
   /** The pieces of the body of a request below a subtree, once. */
   'kernel.subtree.body'(input: { body: number }): Stream<{ bytes: Uint8Array }>
 }

@@ -1,4 +1,4 @@
-import type { CliColumn, CliColumns, CliInput, CliLine, CliVerb } from '../../cli-table.js'
+import type { CliColumn, CliColumns, CliInput, CliSentence, CliVerb } from '../../cli-table.js'
 import { columns, counted, plain, short, wrapped } from '../terminal/text.js'
 import { valueForm, valueWords, nameWords } from '../terminal/values.js'
 
@@ -84,7 +84,7 @@ const listOf = (answer: unknown, verb: CliVerb, rows: readonly string[], shown: 
 }
 
 /** A sentence for each entry of the lists of an answer. */
-const linesOf = (answer: unknown, lines: readonly CliLine[] = [], shown: AnswerContext): string[] =>
+const linesOf = (answer: unknown, lines: readonly CliSentence[] = [], shown: AnswerContext): string[] =>
   lines.flatMap(({ rows, if: has, text, first }) => {
     const entries = answerEntries(answer, rows === '' ? [] : rows.split('.')).filter(
       entry => has === undefined || isThere(fieldOf(entry, has)),
