@@ -13,8 +13,9 @@ interface Piece {
 export class EnvTextError extends Error {
   readonly line: number
 
-  constructor(line: number, expected: string) {
-    super(`line ${line}: expected ${expected}`)
+  /** What was found is said without its text, which may be a secret. */
+  constructor(line: number, expected: string, found: string) {
+    super(`line ${line}: expected ${expected}, found ${found}`)
     this.line = line
   }
 }
@@ -91,24 +92,25 @@ const pieces = (text: string): Piece[] => {
     at += match(/[ \t]*/y, text, at)!.length
     NAME.lastIndex = at
     const named = NAME.exec(text)
-    if (!named) throw new EnvTextError(lineOf(from), 'NAME=value, a comment or nothing')
+    if (!named) throw new EnvTextError(lineOf(from), 'NAME=value, a comment or nothing', 'other text')
     at += named[0].length
     const quote = text[at]
     let value: string
     if (quote === "'" || quote === '"') {
       const end = closing(text, at, quote)
-      if (end < 0) throw new EnvTextError(lineOf(from), `a closing ${quote} after the value`)
+      if (end < 0) throw new EnvTextError(lineOf(from), `a closing ${quote} after the value`, 'none')
       const inner = text.slice(at + 1, end)
       value = quote === "'" ? inner : inner.replace(/\\([nrt\\"$`])/g, (_, letter: string) => ESCAPES[letter]!)
       const rest = match(REST, text, end + 1)
-      if (rest === undefined) throw new EnvTextError(lineOf(end), 'nothing but a comment after the closing quote')
+      if (rest === undefined)
+        throw new EnvTextError(lineOf(end), 'nothing but a comment after the closing quote', 'more')
       at = end + 1 + rest.length
     } else {
       const rest = match(BARE, text, at)!
       value = rest.replace(/(?:^|[ \t])#.*/s, '').trim()
       at += rest.length
     }
-    if (value.includes('\0')) throw new EnvTextError(lineOf(from), 'a value without NUL characters')
+    if (value.includes('\0')) throw new EnvTextError(lineOf(from), 'a value without NUL characters', 'one')
     found.push({ text: text.slice(from, at), assigned: { name: named[1]!, value } })
   }
   return found

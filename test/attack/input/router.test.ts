@@ -14,7 +14,7 @@ import {
 } from '../calls.js'
 import { head, rawRequest, type RawAnswer } from '../support.js'
 
-const STREAMS = new Set(['GET /events', 'GET /logs/follow'])
+const STREAMS = new Set(['GET /events', 'GET /logs/follow', 'GET /cli/apply/events'])
 
 type Headers = readonly (readonly [string, string])[]
 

@@ -21,7 +21,10 @@ export const ask = async (
     ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json', ...headers } }
     : { headers }
   const response = await fetch(url + path, { method, ...sent })
-  return { status: response.status, headers: response.headers, body: (await response.json()) as Answer['body'] }
+  const { status, headers: answered } = response
+  const text = await response.text()
+  const isJson = answered.get('content-type')?.startsWith('application/json')
+  return { status, headers: answered, body: isJson ? (JSON.parse(text) as Answer['body']) : { message: text } }
 }
 
 /** The header with a bearer. */
