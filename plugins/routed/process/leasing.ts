@@ -106,11 +106,16 @@ export class Leasing {
     return { lease, account, headers, renewable: kind === 'bearer', masks, listeners: ownListeners() }
   }
 
-  /** Whether a request passes the shield here: not where the loop asked it before. */
-  async #masks({ provider, shielded }: RunGrant, account: string | undefined, local: boolean): Promise<boolean> {
-    if (shielded || !(await this.#host.serves('shield.outbound'))) return false
-    const about = { provider, local, ...(account !== undefined && { account }) }
-    return (await this.#host.call('shield.trustOf', about)).enabled
+  /** Whether a request passes the shield here: not where the loop asked it before for the same trust. */
+  async #masks(grant: RunGrant, account: string | undefined, local: boolean): Promise<boolean> {
+    if (!(await this.#host.serves('shield.outbound'))) return false
+    const { provider, shielded, account: named } = grant
+    const trustOf = (one: string | undefined) =>
+      this.#host.call('shield.trustOf', { provider, local, ...(one !== undefined && { account: one }) })
+    const { enabled, trust } = await trustOf(account)
+    if (!enabled || !shielded) return enabled
+    // The loop could only ask for the provider: each of its accounts may be trusted less.
+    return trust !== 'trusted' && account !== named && trust !== (await trustOf(named)).trust
   }
 
   async #refused({ grant: id, lease, account, status, message, resetsAt }: LinkInput<'refused'>) {

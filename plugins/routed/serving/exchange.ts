@@ -17,9 +17,9 @@ import { ResponsesAnswerWriter } from '../translate/responses-answer.js'
 import { fromResponses } from '../translate/responses-request.js'
 import type { TranslatedProtocol, TranslatedRequest } from '../translate/translated.js'
 import { callFor, upstreamModel } from '../translate/upstream-model.js'
-import { AccountSender } from './account-sender.js'
+import { AccountSender, OtherAccount } from './account-sender.js'
 import type { DaemonLink } from './daemon-link.js'
-import { ServingFailure, servingFailure } from './failure.js'
+import { causeOf, ServingFailure } from './failure.js'
 import { TokenSniffer } from './token-sniffer.js'
 
 /** A request of a program or a loop. */
@@ -63,11 +63,19 @@ export const answerRequest = async (asked: AskedRequest, link: DaemonLink, out: 
   let tokens: CountedTokens | undefined
   let failed = true
   try {
-    const leased = await sender.lease()
-    tokens =
-      provider.protocol === protocol && !leased.masks
-        ? await passOn(asked, sender, out)
-        : await translate(asked, sender, link, leased, out)
+    await sender.lease()
+    for (let sent = false; !sent;) {
+      const leased = sender.leased!
+      try {
+        tokens =
+          provider.protocol === protocol && !leased.masks
+            ? await passOn(asked, sender, out)
+            : await translate(asked, sender, link, leased, out)
+        sent = true
+      } catch (error) {
+        if (!causeOf(error, OtherAccount)) throw error
+      }
+    }
     failed = false
   } finally {
     const { lease, account } = sender.leased ?? {}
@@ -136,7 +144,7 @@ const translate = async (
   }
   const { stream } = await upstreamModel(server)
     .doStream(call)
-    .then(undefined, error => Promise.reject(servedFailure(error)))
+    .then(undefined, error => Promise.reject(causeOf(error, OtherAccount) ?? servedFailure(error)))
   const restored =
     tokensOf.size === 0
       ? stream
@@ -236,7 +244,7 @@ const sendOver =
 
 /** The failure that an error of a package, of the translation or of the provider is for the caller. */
 export const servedFailure = (error: unknown): ServingFailure => {
-  const own = servingFailure(error)
+  const own = causeOf(error, ServingFailure)
   if (own) return own
   if (error instanceof Unsayable) return new ServingFailure(400, error.message)
   const name = error instanceof Error ? error.name : ''
