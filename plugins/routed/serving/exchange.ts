@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
+import { pipeline, Readable, Transform } from 'node:stream'
+import { ignored } from '../../../sdk/index.js'
 import { drained } from '../../../sdk/node/concurrency/drained.js'
 import type { ModelCall, StreamPart } from '../../../sdk/node/models/model-call.js'
 import { requestTexts, withRequestTexts } from '../../../sdk/node/models/request-texts.js'
@@ -227,6 +228,21 @@ const withoutPartialCalls = (): TransformStream<StreamPart, StreamPart> =>
     },
   })
 
+/** The most bytes of an answer that is translated, as of those that the sandbox's own loop asks for. */
+const MOST_ANSWER = 32 * 1024 * 1024
+
+/** Passes on an answer up to a size: packages keep a line until its end. */
+const answerWithin = (most: number): Transform => {
+  let size = 0
+  return new Transform({
+    transform: (piece: Buffer, _, done) => {
+      size += piece.length
+      if (size <= most) done(null, piece)
+      else done(new ServingFailure(502, `the provider answers with more than ${most} bytes`))
+    },
+  })
+}
+
 /** The `fetch` of packages, which sends with the credential of an account. */
 const sendOver =
   (sender: AccountSender, signal: AbortSignal): typeof fetch =>
@@ -237,7 +253,9 @@ const sendOver =
       ),
     )
     const url = new URL(input instanceof Request ? input.url : String(input))
-    const { body, headers: answered } = await sender.send({ url, headers, body: String(init.body ?? ''), signal })
+    const answer = await sender.send({ url, headers, body: String(init.body ?? ''), signal })
+    const { headers: answered } = answer
+    const body = pipeline(answer.body, answerWithin(MOST_ANSWER), ignored('whoever reads it gets the failure'))
     const type = answered['content-type'] ?? 'text/event-stream'
     return new Response(Readable.toWeb(body) as ReadableStream<Uint8Array>, { headers: { 'content-type': type } })
   }
