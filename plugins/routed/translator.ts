@@ -27,6 +27,7 @@ export class Translator {
   readonly #stamps: ProcessStamps
   #served: ServedNow = { providers: [], serves: [] }
   #reading: Promise<void> = Promise.resolve()
+  #last: Promise<void> | undefined
 
   constructor(host: Host, limits = TRANSLATOR_LIMITS) {
     this.#host = host
@@ -35,6 +36,8 @@ export class Translator {
     this.#process = new TranslatorProcess({
       limits,
       start: async port => {
+        // It would be taken for this one, whose stamp is kept in the same place.
+        await this.#endLast()
         this.#leasing.reset()
         return new PipedProcess(await walled(port), 'own')
       },
@@ -66,8 +69,19 @@ export class Translator {
 
   /** Ends the process of the last daemon, then serves what there is. */
   async begin(): Promise<void> {
-    if (await this.#stamps.endLast()) this.#host.log.info('the translator of the last daemon was ended')
+    await this.#endLast()
     void this.refresh()
+  }
+
+  /** Ends the process of the last daemon, once. */
+  #endLast(): Promise<void> {
+    const { log } = this.#host
+    return (this.#last ??= this.#stamps.endLast().then(
+      was => {
+        if (was) log.info('the translator of the last daemon was ended')
+      },
+      (error: unknown) => log.warn('ending the translator of the last daemon failed', { error: String(error) }),
+    ))
   }
 
   /** Reads anew what is to be served; a request that begins afterwards is served by it. */
