@@ -15,6 +15,8 @@ const CHILD = programFile('plugins/routed/serving/translator-child.js')
 const HOST = '127.0.0.1'
 const WAIT_MS = 15_000
 const HEALTH_MS = 2_000
+/** So long a run that is over waits for its last answer. */
+const SETTLE_MS = 1_000
 /** Which proxy of the deployment leads outside, and whom the system trusts: no more of the daemon's environment. */
 const PASSED = /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR))$/i
 
@@ -57,6 +59,7 @@ export class Translator {
           programs: true,
         })
       },
+      ended: () => this.#leasing.ended(),
       changed: () => this.#changed(),
       happened: (type, detail) => {
         if (detail !== undefined) host.log.warn('the translator failed', { detail })
@@ -132,7 +135,10 @@ export class Translator {
     return { baseUrl: `http://${HOST}:${port}`, bearer, model: `${provider}/${model}` }
   }
 
-  release(bearer: string): TranslatorCounts | undefined {
+  /** Ends a bearer. */
+  async release(bearer: string): Promise<TranslatorCounts | undefined> {
+    const id = this.#grants.idOf(bearer)
+    if (id !== undefined) await this.#leasing.settled(id, SETTLE_MS)
     const counts = this.#grants.close(bearer)
     if (counts) this.#process.sync()
     return counts

@@ -60,7 +60,7 @@ const LIMITS = /limit|retry-after|used|remaining|reset|opens/i
 export const answerRequest = async (asked: AskedRequest, link: DaemonLink, out: ServerResponse): Promise<void> => {
   const { grant, model, provider, protocol } = asked
   const sender = new AccountSender({ link, grant, model })
-  link.tell({ news: 'begun' })
+  link.tell({ news: 'begun', grant: grant.id })
   let tokens: CountedTokens | undefined
   let failed = true
   try {
