@@ -37,8 +37,8 @@ export const activate = async (host: Host): Promise<void> => {
         ...(account !== undefined && { account }),
       })
     },
-    'translator.release': ({ bearer }) => {
-      const counts = translator.release(bearer)
+    'translator.release': async ({ bearer }) => {
+      const counts = await translator.release(bearer)
       return counts ? { counts } : {}
     },
   })

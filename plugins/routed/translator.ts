@@ -15,6 +15,8 @@ const CHILD = programFile('plugins/routed/serving/translator-child.js')
 const HOST = '127.0.0.1'
 const WAIT_MS = 15_000
 const HEALTH_MS = 2_000
+/** So long a run that is over waits for its last answer. */
+const SETTLE_MS = 1_000
 /** Which proxy of the deployment leads outside, and whom the system trusts: no more of the daemon's environment. */
 const PASSED = /^(?:(?:https?|all|no)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_(?:FILE|DIR))$/i
 
@@ -27,6 +29,7 @@ export class Translator {
   readonly #stamps: ProcessStamps
   #served: ServedNow = { providers: [], serves: [] }
   #reading: Promise<void> = Promise.resolve()
+  #last: Promise<void> | undefined
 
   constructor(host: Host, limits = TRANSLATOR_LIMITS) {
     this.#host = host
@@ -35,6 +38,8 @@ export class Translator {
     this.#process = new TranslatorProcess({
       limits,
       start: async port => {
+        // It would be taken for this one, whose stamp is kept in the same place.
+        await this.#endLast()
         this.#leasing.reset()
         return new PipedProcess(await walled(port), 'own')
       },
@@ -54,6 +59,7 @@ export class Translator {
           programs: true,
         })
       },
+      ended: () => this.#leasing.ended(),
       changed: () => this.#changed(),
       happened: (type, detail) => {
         if (detail !== undefined) host.log.warn('the translator failed', { detail })
@@ -66,8 +72,19 @@ export class Translator {
 
   /** Ends the process of the last daemon, then serves what there is. */
   async begin(): Promise<void> {
-    if (await this.#stamps.endLast()) this.#host.log.info('the translator of the last daemon was ended')
+    await this.#endLast()
     void this.refresh()
+  }
+
+  /** Ends the process of the last daemon, once. */
+  #endLast(): Promise<void> {
+    const { log } = this.#host
+    return (this.#last ??= this.#stamps.endLast().then(
+      was => {
+        if (was) log.info('the translator of the last daemon was ended')
+      },
+      (error: unknown) => log.warn('ending the translator of the last daemon failed', { error: String(error) }),
+    ))
   }
 
   /** Reads anew what is to be served; a request that begins afterwards is served by it. */
@@ -118,7 +135,10 @@ export class Translator {
     return { baseUrl: `http://${HOST}:${port}`, bearer, model: `${provider}/${model}` }
   }
 
-  release(bearer: string): TranslatorCounts | undefined {
+  /** Ends a bearer. */
+  async release(bearer: string): Promise<TranslatorCounts | undefined> {
+    const id = this.#grants.idOf(bearer)
+    if (id !== undefined) await this.#leasing.settled(id, SETTLE_MS)
     const counts = this.#grants.close(bearer)
     if (counts) this.#process.sync()
     return counts

@@ -79,7 +79,7 @@ export interface CountedTokens {
 /** What the process tells the daemon. */
 export type ProcessNews =
   | { readonly news: 'listening'; readonly port: number }
-  | { readonly news: 'begun' }
+  | { readonly news: 'begun'; readonly grant: string }
   | {
       readonly news: 'over'
       readonly grant: string

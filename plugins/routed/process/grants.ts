@@ -69,11 +69,18 @@ export class RunGrants {
     }
   }
 
+  /** The id of a bearer. */
+  idOf(bearer: string): string | undefined {
+    const hash = hashOf(bearer)
+    return [...this.#grants.values()].find(({ grant }) => grant.hash === hash)?.grant.id
+  }
+
   /** Ends a bearer; gives what was asked with it. */
   close(bearer: string): TranslatorCounts | undefined {
-    const hash = hashOf(bearer)
-    const held = [...this.#grants.values()].find(({ grant }) => grant.hash === hash)
-    if (held) this.#grants.delete(held.grant.id)
-    return held?.counts
+    const id = this.idOf(bearer)
+    if (id === undefined) return undefined
+    const { counts } = this.#grants.get(id)!
+    this.#grants.delete(id)
+    return counts
   }
 }

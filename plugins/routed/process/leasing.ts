@@ -1,4 +1,5 @@
-import { Refusal, type Host } from '../../../sdk/index.js'
+import { setTimeout as delay } from 'node:timers/promises'
+import { ignored, Refusal, type Host } from '../../../sdk/index.js'
 import { ownListeners } from '../../../sdk/node/network/own-listeners.js'
 import type { AccountLease } from '../../accounts/contract.js'
 import type { TranslatorRequests } from '../contract.js'
@@ -25,6 +26,11 @@ export class Leasing {
   readonly #host: Link
   readonly #grants: RunGrants
   readonly #held = new Set<string>()
+  /** How many requests of each run are being answered. */
+  readonly #answering = new Map<string, number>()
+  #settle = Promise.withResolvers<void>()
+  /** Counts the processes. */
+  #life = 0
   requests: TranslatorRequests = { total: 0, failed: 0, retried: 0, inFlight: 0 }
 
   constructor(host: Link, grants: RunGrants) {
@@ -32,10 +38,34 @@ export class Leasing {
     this.#grants = grants
   }
 
-  /** Forgets what a process that ended had borrowed. */
+  /** Counts anew, for a process that is started. */
   reset(): void {
-    for (const lease of this.#held) this.#giveBack(lease)
     this.requests = { total: 0, failed: 0, retried: 0, inFlight: 0 }
+  }
+
+  /** Gives back what a process that ended had borrowed; what it was answering has failed. */
+  ended(): void {
+    this.#life++
+    for (const lease of this.#held) this.#giveBack(lease)
+    const { failed, inFlight } = this.requests
+    this.requests = { ...this.requests, failed: failed + inFlight, inFlight: 0 }
+    this.#answering.clear()
+    this.#settled()
+  }
+
+  /** Waits for what is being answered to a run, so that its tokens are counted: a caller knows its end earlier. */
+  async settled(grant: string, withinMs: number): Promise<void> {
+    const late = new AbortController()
+    const time = delay(withinMs, undefined, { ref: false, signal: late.signal }).catch(ignored('it settled'))
+    const over = time.then(() => 'late' as const)
+    while (this.#answering.has(grant)) if ((await Promise.race([this.#settle.promise, over])) === 'late') break
+    late.abort()
+  }
+
+  #settled(): void {
+    const { resolve } = this.#settle
+    this.#settle = Promise.withResolvers()
+    resolve()
   }
 
   hear(news: ProcessNews, send: (news: DaemonNews) => void): void {
@@ -43,6 +73,7 @@ export class Leasing {
       case 'ask':
         return void this.#answer(news, send)
       case 'begun':
+        this.#answering.set(news.grant, (this.#answering.get(news.grant) ?? 0) + 1)
         this.requests = { ...this.requests, total: this.requests.total + 1, inFlight: this.requests.inFlight + 1 }
         return
       case 'over':
@@ -90,9 +121,17 @@ export class Leasing {
       return { headers: target.headers, renewable: false, masks, listeners: ownListeners() }
     }
     const asked = { provider, model, besides: [...besides], ...(account !== undefined && { account }) }
+    const life = this.#life
     const lent = await this.#host.call('accounts.lease', asked)
     this.#held.add(lent.lease)
-    return this.#lent(grant, lent)
+    try {
+      if (life !== this.#life) throw new Refusal('unavailable', 'the translator has ended')
+      return await this.#lent(grant, lent)
+    } catch (error) {
+      // Nobody else knows of it.
+      this.#giveBack(lent.lease)
+      throw error
+    }
   }
 
   async #renew({ grant: id, lease, account, refused }: LinkInput<'renew'>): Promise<LeasedRequest> {
@@ -106,11 +145,16 @@ export class Leasing {
     return { lease, account, headers, renewable: kind === 'bearer', masks, listeners: ownListeners() }
   }
 
-  /** Whether a request passes the shield here: not where the loop asked it before. */
-  async #masks({ provider, shielded }: RunGrant, account: string | undefined, local: boolean): Promise<boolean> {
-    if (shielded || !(await this.#host.serves('shield.outbound'))) return false
-    const about = { provider, local, ...(account !== undefined && { account }) }
-    return (await this.#host.call('shield.trustOf', about)).enabled
+  /** Whether a request passes the shield here: not where the loop asked it before for the same trust. */
+  async #masks(grant: RunGrant, account: string | undefined, local: boolean): Promise<boolean> {
+    if (!(await this.#host.serves('shield.outbound'))) return false
+    const { provider, shielded, account: named } = grant
+    const trustOf = (one: string | undefined) =>
+      this.#host.call('shield.trustOf', { provider, local, ...(one !== undefined && { account: one }) })
+    const { enabled, trust } = await trustOf(account)
+    if (!enabled || !shielded) return enabled
+    // The loop could only ask for the provider: each of its accounts may be trusted less.
+    return trust !== 'trusted' && account !== named && trust !== (await trustOf(named)).trust
   }
 
   async #refused({ grant: id, lease, account, status, message, resetsAt }: LinkInput<'refused'>) {
@@ -149,6 +193,10 @@ export class Leasing {
     }
     if (lease !== undefined) this.#giveBack(lease)
     if (tokens) this.#grants.count(id, tokens)
+    const left = (this.#answering.get(id) ?? 0) - 1
+    if (left > 0) this.#answering.set(id, left)
+    else this.#answering.delete(id)
+    this.#settled()
     const provider = this.#grants.get(id)?.provider
     if (provider === undefined || account === undefined || !headers) return
     if (!failed) this.#host.emit('provider.answered', { provider, account })

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { Files } from '../../../sdk/index.js'
 
 /** Names one process of this machine: an id is used again, but not with the same start. */
 interface ProcessStamp {
   readonly pid: number
   readonly started: string
+  /** The start of the machine: after another one the same numbers name other processes. */
+  readonly boot: string
 }
 
 const NAME = 'process'
@@ -13,6 +16,8 @@ const NAME = 'process'
 const STARTED = 19
 const GONE_MS = 2_000
 const LOOK_MS = 20
+
+const bootOf = (): string => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
 
 const startOf = (pid: number): string | undefined => {
   try {
@@ -22,6 +27,15 @@ const startOf = (pid: number): string | undefined => {
     return fields[0] === 'Z' ? undefined : fields[STARTED]
   } catch {
     return undefined
+  }
+}
+
+const endProcess = (pid: number): void => {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    // It ended by itself meanwhile.
+    if (codeOf(error) !== 'ESRCH') throw error
   }
 }
 
@@ -35,7 +49,7 @@ export class ProcessStamps {
 
   async keep(pid: number): Promise<void> {
     const started = startOf(pid)
-    if (started !== undefined) await this.#files.write(NAME, { pid, started } satisfies ProcessStamp)
+    if (started !== undefined) await this.#files.write(NAME, { pid, started, boot: bootOf() } satisfies ProcessStamp)
   }
 
   /** Ends the process of the last daemon, if it is still there. */
@@ -43,9 +57,9 @@ export class ProcessStamps {
     const last = await this.#files.read<ProcessStamp>(NAME).catch(() => undefined)
     if (!last) return false
     const runs = () => startOf(last.pid) === last.started
-    const was = runs()
-    if (was) process.kill(last.pid, 'SIGKILL')
-    for (const until = Date.now() + GONE_MS; runs() && Date.now() < until;) await delay(LOOK_MS)
+    const was = last.boot === bootOf() && runs()
+    if (was) endProcess(last.pid)
+    for (const until = Date.now() + GONE_MS; was && runs() && Date.now() < until;) await delay(LOOK_MS)
     await this.#files.remove(NAME)
     return was
   }

@@ -33,6 +33,8 @@ export interface TranslatorProcessDeps {
   /** Answers what the process asks, and hears what it tells; an answer is sent with `send`. */
   readonly heard: (news: ProcessNews, send: (news: DaemonNews) => void) => void
   readonly started: (pid: number, port: number) => Promise<void>
+  /** Called when a process has ended, however it did. */
+  readonly ended: () => void
   readonly changed: () => void
   /** Called once for a series of failures, and when it runs again. */
   readonly happened: (type: 'translator.failed' | 'translator.running', detail?: string) => void
@@ -134,10 +136,11 @@ export class TranslatorProcess {
 
   /** One life of the process: how it ended, or nothing where it stopped because there is nothing to serve. */
   async #once(): Promise<{ detail?: string; lived: number }> {
-    const { limits, start, healthy, wanted, heard, started, happened } = this.#deps
+    const { limits, start, healthy, wanted, heard, started, ended: over, happened } = this.#deps
     const begun = Date.now()
     const process = await start(this.#port)
     this.#process = process
+    let unheard: unknown
     const listening = Promise.withResolvers<number>()
     listening.promise.catch(ignored('a process that never listens is ended below'))
     const follow = async (): Promise<void> => {
@@ -147,19 +150,29 @@ export class TranslatorProcess {
         else heard(news, answer => this.#process === process && this.#send(answer))
       }
     }
-    const followed = follow().catch(ignored('its end says more'))
+    // One that nobody hears any more would keep its requests for ever.
+    const followed = follow().catch((error: unknown) => {
+      if (!process.over) unheard = error
+      return process.end('at once')
+    })
     let idle = false
     const timer = setInterval(
       () => {
-        idle = this.#state.state === 'running' && !wanted() && Date.now() - this.#asked >= limits.idleMs
-        if (idle) void process.end()
+        if (this.#state.state !== 'running' || wanted() || Date.now() - this.#asked < limits.idleMs) return
+        idle = true
+        // Whoever asks from now on waits for the next one.
+        this.#set({ state: 'stopped' })
+        void process.end()
       },
       Math.min(LOOK_MS, limits.idleMs),
     ).unref()
     try {
       const signal = AbortSignal.any([AbortSignal.timeout(limits.startMs), this.#over.signal])
       const ended = process.ended.then(() => undefined)
-      const late = new Promise<undefined>(resolve => signal.addEventListener('abort', () => resolve(undefined)))
+      const late = new Promise<undefined>(resolve => {
+        if (signal.aborted) resolve(undefined)
+        signal.addEventListener('abort', () => resolve(undefined), { once: true })
+      })
       const port = await Promise.race([listening.promise, ended, late])
       if (port !== undefined && (await healthy(port, signal)) && process.pid !== undefined) {
         await started(process.pid, port)
@@ -175,11 +188,15 @@ export class TranslatorProcess {
       }
       const how = await process.ended
       await followed
-      const words = process.errors.slice(-MOST_DETAIL)
-      return idle ? { lived: 0 } : { detail: `it ${how}${words ? `: ${words}` : ''}`, lived: Date.now() - begun }
+      if (idle) return { lived: 0 }
+      const words = process.errors.slice(-MOST_DETAIL) || (unheard === undefined ? '' : 'it wrote what nobody reads')
+      return { detail: `it ${how}${words ? `: ${words}` : ''}`, lived: Date.now() - begun }
     } finally {
       clearInterval(timer)
+      // Nobody would know of one that is left behind.
+      await process.end('at once')
       this.#process = undefined
+      over()
     }
   }
 

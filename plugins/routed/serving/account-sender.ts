@@ -22,6 +22,9 @@ const REFUSAL_MS = 2_000
 /** With these an account refuses, and another may not. */
 const REFUSALS = new Set([401, 402, 403, 429])
 
+/** The next account is leased, and the request has to be made anew for it. */
+export class OtherAccount extends Error {}
+
 interface RefusedBy {
   readonly status: number
   readonly message: string
@@ -34,6 +37,9 @@ export class AccountSender {
   readonly #deps: SenderDeps
   readonly #tried: string[] = []
   #leased: LeasedRequest | undefined
+  #last: RefusedBy | undefined
+  /** When the first of the accounts that refused serves again. */
+  #earliest = Infinity
   /** How often the request was sent again. */
   retried = 0
   /** The headers of the answer. */
@@ -58,19 +64,7 @@ export class AccountSender {
   async send(
     asked: Omit<UpstreamRequest, 'headers'> & { headers: UpstreamRequest['headers'] },
   ): Promise<UpstreamAnswer> {
-    let last: RefusedBy | undefined
-    let earliest = Infinity
-    for (let accounts = 0; accounts < MOST_ACCOUNTS; accounts++) {
-      let leased: LeasedRequest
-      try {
-        leased = accounts === 0 && this.#leased ? this.#leased : await this.lease()
-      } catch (error) {
-        if (!last || !(error instanceof ServingFailure)) throw error
-        const wait = Number(error.retryAfter)
-        if (wait > 0) earliest = Math.min(earliest, this.#now() + wait * 1000)
-        break
-      }
-      if (accounts > 0) this.retried++
+    for (let leased = this.#leased ?? (await this.lease()); ; leased = await this.#next(leased)) {
       const answer = await this.#once(asked, leased)
       if (answer.status >= 200 && answer.status < 300) {
         this.answered = answer.headers
@@ -86,15 +80,37 @@ export class AccountSender {
       await link.ask('refused', { ...met, ...(resetsAt !== undefined && { resetsAt }) })
       this.#leased = undefined
       this.#tried.push(account)
-      last = refused
-      earliest = Math.min(earliest, resetsAt ?? Infinity)
+      this.#last = refused
+      this.#earliest = Math.min(this.#earliest, resetsAt ?? Infinity)
       if (grant.named) throw failed(refused, this.#now())
     }
-    const { status, message } = last!
-    if (status !== 429 && this.#tried.length === 1) throw failed(last!, this.#now())
+  }
+
+  /**
+   * Leases the next account.
+   *
+   * @throws OtherAccount where the request has to pass the privacy shield anew: accounts are trusted one by one.
+   */
+  async #next(before: LeasedRequest): Promise<LeasedRequest> {
+    if (this.#tried.length >= MOST_ACCOUNTS) throw this.#refusedByAll()
+    const leased = await this.lease().catch((error: unknown) => {
+      if (!(error instanceof ServingFailure)) throw error
+      const wait = Number(error.retryAfter)
+      if (wait > 0) this.#earliest = Math.min(this.#earliest, this.#now() + wait * 1000)
+      throw this.#refusedByAll()
+    })
+    this.retried++
+    if (before.masks || leased.masks) throw new OtherAccount('the next account is asked')
+    return leased
+  }
+
+  #refusedByAll(): ServingFailure {
+    const { status, message } = this.#last!
+    if (status !== 429 && this.#tried.length === 1) return failed(this.#last!, this.#now())
+    const earliest = this.#earliest
     const seconds = Number.isFinite(earliest) ? Math.max(1, Math.ceil((earliest - this.#now()) / 1000)) : undefined
     const wait = seconds === undefined ? {} : { retryAfter: String(seconds) }
-    throw new ServingFailure(429, `no account of the provider answers now; the last one says: ${message}`, wait)
+    return new ServingFailure(429, `no account of the provider answers now; the last one says: ${message}`, wait)
   }
 
   /** Sends to one account; a bearer that is refused is renewed once. */

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
+import { pipeline, Readable, Transform } from 'node:stream'
+import { ignored } from '../../../sdk/index.js'
 import { drained } from '../../../sdk/node/concurrency/drained.js'
 import type { ModelCall, StreamPart } from '../../../sdk/node/models/model-call.js'
 import { requestTexts, withRequestTexts } from '../../../sdk/node/models/request-texts.js'
@@ -17,9 +18,9 @@ import { ResponsesAnswerWriter } from '../translate/responses-answer.js'
 import { fromResponses } from '../translate/responses-request.js'
 import type { TranslatedProtocol, TranslatedRequest } from '../translate/translated.js'
 import { callFor, upstreamModel } from '../translate/upstream-model.js'
-import { AccountSender } from './account-sender.js'
+import { AccountSender, OtherAccount } from './account-sender.js'
 import type { DaemonLink } from './daemon-link.js'
-import { ServingFailure, servingFailure } from './failure.js'
+import { causeOf, ServingFailure } from './failure.js'
 import { TokenSniffer } from './token-sniffer.js'
 
 /** A request of a program or a loop. */
@@ -59,15 +60,23 @@ const LIMITS = /limit|retry-after|used|remaining|reset|opens/i
 export const answerRequest = async (asked: AskedRequest, link: DaemonLink, out: ServerResponse): Promise<void> => {
   const { grant, model, provider, protocol } = asked
   const sender = new AccountSender({ link, grant, model })
-  link.tell({ news: 'begun' })
+  link.tell({ news: 'begun', grant: grant.id })
   let tokens: CountedTokens | undefined
   let failed = true
   try {
-    const leased = await sender.lease()
-    tokens =
-      provider.protocol === protocol && !leased.masks
-        ? await passOn(asked, sender, out)
-        : await translate(asked, sender, link, leased, out)
+    await sender.lease()
+    for (let sent = false; !sent;) {
+      const leased = sender.leased!
+      try {
+        tokens =
+          provider.protocol === protocol && !leased.masks
+            ? await passOn(asked, sender, out)
+            : await translate(asked, sender, link, leased, out)
+        sent = true
+      } catch (error) {
+        if (!causeOf(error, OtherAccount)) throw error
+      }
+    }
     failed = false
   } finally {
     const { lease, account } = sender.leased ?? {}
@@ -136,7 +145,7 @@ const translate = async (
   }
   const { stream } = await upstreamModel(server)
     .doStream(call)
-    .then(undefined, error => Promise.reject(servedFailure(error)))
+    .then(undefined, error => Promise.reject(causeOf(error, OtherAccount) ?? servedFailure(error)))
   const restored =
     tokensOf.size === 0
       ? stream
@@ -219,6 +228,21 @@ const withoutPartialCalls = (): TransformStream<StreamPart, StreamPart> =>
     },
   })
 
+/** The most bytes of an answer that is translated, as of those that the sandbox's own loop asks for. */
+const MOST_ANSWER = 32 * 1024 * 1024
+
+/** Passes on an answer up to a size: packages keep a line until its end. */
+const answerWithin = (most: number): Transform => {
+  let size = 0
+  return new Transform({
+    transform: (piece: Buffer, _, done) => {
+      size += piece.length
+      if (size <= most) done(null, piece)
+      else done(new ServingFailure(502, `the provider answers with more than ${most} bytes`))
+    },
+  })
+}
+
 /** The `fetch` of packages, which sends with the credential of an account. */
 const sendOver =
   (sender: AccountSender, signal: AbortSignal): typeof fetch =>
@@ -229,14 +253,16 @@ const sendOver =
       ),
     )
     const url = new URL(input instanceof Request ? input.url : String(input))
-    const { body, headers: answered } = await sender.send({ url, headers, body: String(init.body ?? ''), signal })
+    const answer = await sender.send({ url, headers, body: String(init.body ?? ''), signal })
+    const { headers: answered } = answer
+    const body = pipeline(answer.body, answerWithin(MOST_ANSWER), ignored('whoever reads it gets the failure'))
     const type = answered['content-type'] ?? 'text/event-stream'
     return new Response(Readable.toWeb(body) as ReadableStream<Uint8Array>, { headers: { 'content-type': type } })
   }
 
 /** The failure that an error of a package, of the translation or of the provider is for the caller. */
 export const servedFailure = (error: unknown): ServingFailure => {
-  const own = servingFailure(error)
+  const own = causeOf(error, ServingFailure)
   if (own) return own
   if (error instanceof Unsayable) return new ServingFailure(400, error.message)
   const name = error instanceof Error ? error.name : ''

@@ -14,9 +14,9 @@ export class ServingFailure extends Error {
   }
 }
 
-/** The failure among the causes of an error: packages wrap what a request throws. */
-export const servingFailure = (error: unknown): ServingFailure | undefined => {
+/** An error of a kind among the causes of an error: packages wrap what a request throws. */
+export const causeOf = <T extends Error>(error: unknown, kind: new (...given: never[]) => T): T | undefined => {
   for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++)
-    if (at instanceof ServingFailure) return at
+    if (at instanceof kind) return at
   return undefined
 }

@@ -21,9 +21,20 @@ export class TokenSniffer {
       if (this.#size <= MOST_WHOLE) this.#rest += this.#decoder.decode(piece, { stream: true })
       return
     }
-    const lines = (this.#rest + this.#decoder.decode(piece, { stream: true })).split('\n')
-    this.#rest = lines.pop()!
-    for (const line of lines) this.#line(line)
+    const [first = '', ...lines] = this.#decoder.decode(piece, { stream: true }).split('\n')
+    this.#grow(first)
+    for (const line of lines) {
+      this.#line(this.#rest)
+      this.#rest = ''
+      this.#size = 0
+      this.#grow(line)
+    }
+  }
+
+  /** Keeps the beginning of a line; one that is too long tells no tokens. */
+  #grow(text: string): void {
+    this.#size += text.length
+    this.#rest = this.#size <= MOST_WHOLE ? this.#rest + text : ''
   }
 
   /** The tokens; undefined: the server did not tell. */

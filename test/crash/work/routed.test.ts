@@ -1,6 +1,7 @@
+import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { until } from '../../support/browser/browser.js'
 import { folderOf, spawnDaemon } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
@@ -30,6 +31,14 @@ const translatorsOf = (daemon: number): number[] =>
       }
     })
 
+/** Ends a process with its test, also where that is killed: a process that is stopped does not end by itself. */
+const endsWithTest = (t: Test, pid: number): void => {
+  const script = 'read -r _; if grep -q translator-child "/proc/$0/cmdline"; then kill -9 "$0"; fi'
+  const guard = spawn('sh', ['-c', script, String(pid)], { stdio: ['pipe', 'ignore', 'ignore'], detached: true })
+  guard.unref()
+  t.teardown(() => guard.stdin.end())
+}
+
 t.test('a killed daemon leaves no translator, and the next one serves its accounts', async t => {
   const server = await startAccountServer(t)
   const definitions = join(folderOf(t), 'definitions')
@@ -44,7 +53,7 @@ t.test('a killed daemon leaves no translator, and the next one serves its accoun
   await until(async () => (await first.client.call('GET /translator')).state === 'running')
   const before = translatorsOf(first.pid)
   t.equal(before.length, 1)
-  t.teardown(() => before.forEach(pid => isTranslator(pid) && process.kill(pid, 'SIGKILL')))
+  endsWithTest(t, before[0]!)
   // One that is stopped does not notice that its daemon is gone.
   process.kill(before[0]!, 'SIGSTOP')
   await first.kill9()

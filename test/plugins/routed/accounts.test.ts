@@ -21,6 +21,8 @@ const ask = async ({ baseUrl, bearer, model }: Access, more: object = {}) => {
 }
 
 const limitsOf = async (it: RoutedWorld) => it.call('GET /accounts/{provider}/limits', { provider: 'acme' })
+/** Waits until every request is counted: its answer is here a little earlier. */
+const settled = (it: RoutedWorld) => until(async () => (await it.call('GET /translator')).requests.inFlight === 0)
 /** The credential that the last request used. */
 const lastUsed = ({ server }: RoutedWorld) => server.used.at(-1)!
 const refusal = (status: number, headers: { [name: string]: string } = {}) => ({
@@ -112,6 +114,7 @@ t.test('a request goes to the next account, five at most, and only before its an
     limits.filter(({ standing }) => standing === 'spent'),
     exactly({ refusal: { kind: 'limit', message: /nothing is left/ } }),
   )
+  await settled(it)
   t.match((await it.call('GET /translator')).requests, { total: 2, failed: 0, retried: 1, inFlight: 0 })
   const spent = limits.find(({ standing }) => standing === 'spent')!.account
   const named = await it.access('acme', { account: spent })
@@ -139,6 +142,7 @@ t.test('a refused bearer is renewed once, and credentials are in no answer', asy
   it.server.script.refuses.set(first, refusal(401))
   t.equal((await ask(access)).status, 200)
   t.not(lastUsed(it), first)
+  await settled(it)
   t.match((await it.call('GET /translator')).requests, { retried: 1, failed: 0 })
   const second = lastUsed(it)
   it.server.script.refuses.set(second, { status: 403, body: { error: { message: `no seat for ${second}` } } })

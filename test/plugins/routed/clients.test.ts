@@ -357,3 +357,47 @@ t.test('a bearer asks for its own provider alone, and for nothing after its run'
   t.equal(await create(access.bearer, access.model), 401)
   t.same(await it.release(access.bearer), {})
 })
+
+t.test('a request or an answer of more than 32 MiB is refused in words', async t => {
+  const access = await it.access('chat', { protocol: 'messages' })
+  const client = anthropic(access)
+  const say = (content: string) =>
+    client.messages
+      .create({ model: access.model, max_tokens: 5, messages: [{ role: 'user', content }] })
+      .catch((error: unknown) => error)
+  t.match(await say('x'.repeat(33 * 1024 * 1024)), { status: 413, message: /at most 33554432 bytes/ })
+  next.reply = { flood: 33 * 1024 * 1024 }
+  t.match(await say('x'), { status: 502, message: /more than 33554432 bytes/ })
+})
+
+t.test('a model server that somebody entered answers every protocol', async t => {
+  const models = [{ id: 'm', label: 'M' }]
+  const target = { id: 'office', label: 'Office', local: false, default: 'm', models }
+  const headers = { authorization: 'Bearer sk-of-the-office' }
+  let served: ModelServer = servers.chat
+  const world = await routedWorld(t, {
+    providers: {},
+    fakes: {
+      'endpoints.choices': () => ({ endpoints: [{ ...target, ready: true }] }) as never,
+      'endpoints.target': () => ({ ...target, protocol: served.protocol, baseUrl: served.address, headers }) as never,
+    },
+  })
+  for (served of [servers.chat, servers.messages]) {
+    next.reply = { text: ['hello'] }
+    const access = await world.access('endpoint/office')
+    t.match(await world.call('GET /translator'), { serves: exactly({ provider: 'endpoint/office', models: 1 }) })
+    t.equal(access.model, 'endpoint/office/m')
+    const asked = { model: access.model, messages: [{ role: 'user' as const, content: 'x' }] }
+    let text = ''
+    for await (const { choices } of await openai(access).chat.completions.create({ ...asked, stream: true }))
+      text += choices[0]?.delta.content ?? ''
+    t.equal(text, 'hello')
+    const { content } = await anthropic(access)
+      .messages.stream({ ...asked, max_tokens: 5 })
+      .finalMessage()
+    t.match(content, exactly({ type: 'text', text: 'hello' }))
+    for (const { body, headers: sent } of served.requests.slice(-2))
+      t.match({ body, sent }, { body: { model: 'm' }, sent: headers })
+    await world.release(access.bearer)
+  }
+})

@@ -1,8 +1,10 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { PassThrough } from 'node:stream'
+import { ProcessStamps } from '../../../plugins/routed/process/stamp.js'
 import { TranslatorProcess, type TranslatorProcessDeps } from '../../../plugins/routed/process/translator-process.js'
 import type { PipedProcess } from '../../../sdk/node/programs/piped-process.js'
 import { until } from '../../support/browser/browser.js'
@@ -24,12 +26,15 @@ class FakeProcess {
   readonly pid = 1
   over = false
   errors = 'the last words'
+  /** It takes as long as this to end. */
+  ending = Promise.resolve()
   die(how = 'was ended by SIGKILL'): void {
     this.over = true
     this.output.end()
     this.#end.resolve(how)
   }
   async end(): Promise<void> {
+    await this.ending
     this.die('ended')
   }
   listen(): void {
@@ -43,6 +48,7 @@ const supervised = (more: Partial<TranslatorProcessDeps> = {}) => {
   const happened: string[] = []
   const waits: number[] = []
   let wanted = true
+  let ends = 0
   const process: TranslatorProcess = new TranslatorProcess({
     limits: LIMITS,
     start: async port => {
@@ -56,6 +62,7 @@ const supervised = (more: Partial<TranslatorProcessDeps> = {}) => {
     table: () => ({ providers: [], grants: [] }),
     heard: () => {},
     started: async () => {},
+    ended: () => void ends++,
     changed: () => {
       const { state } = process
       if (state.state === 'failed') waits.push(Math.round((state.nextTryAt - Date.now()) / 5) * 5)
@@ -63,7 +70,7 @@ const supervised = (more: Partial<TranslatorProcessDeps> = {}) => {
     happened: (type, detail) => void happened.push(detail === undefined ? type : `${type}: ${detail}`),
     ...more,
   })
-  return { process, started, ports, happened, waits, want: (now: boolean) => (wanted = now) }
+  return { process, started, ports, happened, waits, ends: () => ends, want: (now: boolean) => (wanted = now) }
 }
 
 t.test('a process that dies is started again after growing waits, at its port', async t => {
@@ -94,6 +101,68 @@ t.test('one that never listens has failed, once for a series', async t => {
   t.match(happened, exactly(/^translator\.failed/))
   t.equal(await process.whenRunning(5), undefined)
   await process.close()
+})
+
+t.test('one that runs but cannot be kept, or is not understood, is ended and not left behind', async t => {
+  for (const [what, more] of [
+    ['the disk is full', { started: () => Promise.reject(new Error('the disk is full')) }],
+    ['it wrote what nobody reads', {}],
+  ] as const) {
+    const { process, started, ends } = supervised(more)
+    process.sync()
+    await until(() => started.length === 1)
+    started[0]!.errors = ''
+    started[0]!.listen()
+    if (!('started' in more)) started[0]!.output.write('no JSON\n')
+    await until(() => started.length === 2)
+    t.ok(started[0]!.over, what)
+    t.match(process.detail, what)
+    t.equal(ends(), 1)
+    await process.close()
+    t.equal(ends(), 2)
+  }
+})
+
+t.test('who asks while it stops gets the next one, and nothing has failed', async t => {
+  const { process, started, happened, want } = supervised()
+  process.sync()
+  await until(() => started.length === 1)
+  const { promise, resolve } = Promise.withResolvers<void>()
+  started[0]!.ending = promise
+  started[0]!.listen()
+  await process.whenRunning(5_000)
+  want(false)
+  await until(() => process.state.state === 'stopped')
+  want(true)
+  const port = process.whenRunning(5_000)
+  resolve()
+  await until(() => started.length === 2)
+  started[1]!.listen()
+  t.equal(await port, 4242)
+  t.notOk(started[1]!.over)
+  t.same([process.restarts, happened], [0, []])
+  await process.close()
+})
+
+t.test('a stamp ends its process, unless the machine was started since', async t => {
+  const kept = new Map<string, unknown>()
+  const stamps = new ProcessStamps({
+    read: async <T>(name: string) => kept.get(name) as T,
+    write: async (name, value) => void kept.set(name, value),
+    remove: async name => void kept.delete(name),
+  })
+  const sleeper = spawn('sleep', ['60'])
+  const ended = once(sleeper, 'exit')
+  t.teardown(() => sleeper.kill('SIGKILL'))
+  await stamps.keep(sleeper.pid!)
+  const stamp = kept.get('process') as object
+  kept.set('process', { ...stamp, boot: 'another' })
+  t.equal(await stamps.endLast(), false)
+  t.equal(sleeper.signalCode, null)
+  kept.set('process', stamp)
+  t.equal(await stamps.endLast(), true)
+  t.same(await ended, [null, 'SIGKILL'])
+  t.equal(await stamps.endLast(), false)
 })
 
 t.test('it stops when there is nothing to serve, and starts when there is', async t => {
@@ -155,9 +224,18 @@ t.test('the process listens on loopback alone, holds no credential, and is back 
     .map(name => readFileSync(join(it.folder, 'data', name), 'utf8'))
   for (const secret of secrets) t.notOk([seen, ...logs].some(text => text.includes(secret)))
 
+  const { promise: holds, resolve: go } = Promise.withResolvers<void>()
+  it.server.script.holds = holds
+  const lost = t.rejects(chat(access), 'a request that it was answering')
+  await until(async () => (await it.call('GET /translator')).requests.inFlight === 1)
   process.kill(pid!, 'SIGKILL')
   await until(async () => (await it.call('GET /translator')).state === 'failed')
-  t.match(await it.call('GET /translator'), { detail: /SIGKILL/, nextTryAt: Number })
+  t.match(await it.call('GET /translator'), {
+    ...{ detail: /SIGKILL/, nextTryAt: Number },
+    requests: { total: 2, failed: 1, inFlight: 0 },
+  })
+  await lost
+  go()
   const next = await it.access('acme')
   t.equal(next.baseUrl, access.baseUrl, 'it is at the same address')
   t.equal(await chat(next), 200)

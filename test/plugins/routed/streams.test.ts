@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import { TokenSniffer } from '../../../plugins/routed/serving/token-sniffer.js'
 import { until } from '../../support/browser/browser.js'
 import { exactly } from '../../support/lists.js'
 import { modelServer } from '../../support/servers/model-server.js'
@@ -27,6 +28,8 @@ const heldServer = async (t: Test) => {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
     asked: (nth: number) => until(() => open.length === nth),
     closed: () => closed,
+    send: (text: string) => open.at(-1)!.write(text),
+    end: () => open.at(-1)!.end(),
     say: (content: string) => {
       const choices = [{ index: 0, delta: { content }, finish_reason: null }]
       open
@@ -109,6 +112,77 @@ t.test('what the shield masks leaves masked, and comes back restored', async t =
   }
   await until(() => reported.length === 2)
   t.match(reported[0], { conversationId: 'one', restored: { '[[EMAIL_1]]': 2 } })
+})
+
+t.test('each account gets what the shield masks for it, also after another one refused', async t => {
+  const refusal = { status: 429, headers: { 'retry-after': '3600' }, body: '{"error":{"message":"spent"}}' }
+  let refuses = false
+  const model = await modelServer(t, 'openai', () => {
+    const now = refuses
+    refuses = false
+    return now ? refusal : { text: ['hello'] }
+  })
+  let trusted: string | undefined
+  const trustOf = (account?: string) =>
+    account === undefined || account === (trusted ??= account) ? ('trusted' as const) : ('shielded' as const)
+  const it = await routedWorld(t, {
+    providers: { acme: { baseUrl: `${model.address}/v1` } },
+    fakes: {
+      'shield.trustOf': ({ account }) => ({ enabled: true, trust: trustOf(account), why: 'policy' }) as never,
+      'shield.outbound': ({ account, texts }) =>
+        trustOf(account) === 'trusted'
+          ? { verdict: 'sent' as const }
+          : {
+              ...{ verdict: 'masked' as const, tokens: [] },
+              texts: texts.map(text => text.replaceAll('Ada', '[[NAME_1]]')),
+            },
+      'shield.inbound': () => ({ ok: true as const }),
+    },
+  })
+  for (let nth = 1; nth <= 5; nth++) await it.key('acme', `sk-key-number-${nth}-of-five`)
+  for (const protocol of ['chat', 'messages'] as const)
+    for (const shielded of [false, true]) {
+      trusted = undefined
+      refuses = true
+      const { baseUrl, bearer, model: name } = await it.access('acme', { protocol, shielded })
+      const path = protocol === 'chat' ? '/v1/chat/completions' : '/v1/messages'
+      const asked = { model: name, max_tokens: 9, stream: true, messages: [{ role: 'user', content: 'I am Ada' }] }
+      const headers = { authorization: `Bearer ${bearer}` }
+      const response = await fetch(baseUrl + path, { method: 'POST', headers, body: JSON.stringify(asked) })
+      t.equal(response.status, 200)
+      t.match(await response.text(), /hello/)
+    }
+  const told = model.requests.filter(({ text }) => /I am/.test(text))
+  t.equal(told.length, 8)
+  told.forEach(({ text }, nth) => t.match(text, nth % 2 === 0 ? /I am Ada/ : /I am \[\[NAME_1\]\]/))
+})
+
+t.test('the tokens of an answer are counted before its run is over, also of one that is slow to end', async t => {
+  const held = await heldServer(t)
+  const it = await routedWorld(t, { providers: { acme: { baseUrl: held.url } } })
+  await it.signIn('acme')
+  const { baseUrl, bearer, model } = await it.access('acme')
+  const asked = fetch(`${baseUrl}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${bearer}` },
+    body: JSON.stringify({ model, stream: true, messages: [{ role: 'user', content: 'x' }] }),
+  })
+  await held.asked(1)
+  held.send('data: {"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}\n\ndata: [DONE]\n\n')
+  const reader = (await asked).body!.pipeThrough(new TextDecoderStream()).getReader()
+  for (let text = ''; !text.includes('[DONE]');) text += (await reader.read()).value ?? ''
+  const counted = it.release(bearer)
+  held.end()
+  t.match(await counted, { counts: { answers: 1, inputTokens: 3, outputTokens: 2 } })
+})
+
+t.test('a line without an end is not kept, and the tokens after it are read', t => {
+  const sniffer = new TokenSniffer(true)
+  for (let mib = 0; mib < 40; mib++) sniffer.take(Buffer.alloc(1024 * 1024, 'x'))
+  sniffer.take(Buffer.from('"usage"\ndata: {"usage":{"input_tokens":4,'))
+  sniffer.take(Buffer.from('"output_tokens":2}}\n'))
+  t.match(sniffer.end(), { input: 4, output: 2 })
+  t.end()
 })
 
 t.test('a request that the shield refuses is not sent', async t => {

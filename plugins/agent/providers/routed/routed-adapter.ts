@@ -82,7 +82,8 @@ async function* programRun(
     const program = await programOf(definition, variablesFor(protocol, address, access))
     const provider: string = definition.id
     for await (const frame of vendor(provider, program, request, io)) {
-      const counts = frame.kind === 'usage' ? await release() : undefined
+      // A program tells what it cost while it goes on: only the last one is that of the turn.
+      const counts = frame.kind === 'usage' && frame.numTurns !== 0 ? await release() : undefined
       yield counts && counts.answers > 0 ? { ...frame, ...tokensOf(counts) } : frame
     }
   } catch (error) {
