@@ -4,9 +4,9 @@ import { refuse } from '../../../sdk/index.js'
 import type { KindEntry } from '../../capabilities/contract.js'
 import type { VpnProvider } from '../contract.js'
 import { DH_GROUPS, type IpsecConf } from './ipsec-conf.js'
-import { isCidr, isEverything } from './networks.js'
-import { openvpnConf, type OpenvpnConf } from './openvpn-conf.js'
-import { wireguardConf, type WireguardConf } from './wireguard-conf.js'
+import { isCidr, isEverything } from '../../../sdk/node/tunnels/networks.js'
+import { openvpnConf, type OpenvpnConf } from '../../../sdk/node/tunnels/openvpn-conf.js'
+import { wireguardConf, type WireguardConf } from '../../../sdk/node/tunnels/wireguard-conf.js'
 
 interface CommonSettings {
   readonly autoConnect: boolean

@@ -225,7 +225,7 @@ const DIRECT: { readonly [file: string]: string } = {
   'plugins/ports/preview/probe.ts': 'servers of this machine',
   'plugins/ports/preview/server.ts': 'servers of this machine',
   'plugins/vpn/clients/gateway-certificate.ts': 'the gateway of a tunnel, which its program dials directly',
-  'plugins/vpn/clients/management.ts': 'a program of this machine',
+  'sdk/node/tunnels/management.ts': 'a program of this machine',
   'plugins/workspace/apps/built-in.ts': 'the text of a program',
   'plugins/extensions/scaffold/scaffold-files.ts': 'the text of a program',
   'sdk/cli/calls/document.ts': 'the daemon, from the command line',

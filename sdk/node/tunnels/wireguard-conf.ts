@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { refuse } from '../../../sdk/index.js'
+import { refuse } from '../../index.js'
 import { common, isCidr } from './networks.js'
 
 /** A peer of a tunnel. */

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
-import { ignored } from '../../../sdk/index.js'
+import { ignored } from '../../index.js'
 
 /** The management socket of an `openvpn` process. */
 export const MANAGEMENT = 'management.sock'

@@ -1,4 +1,4 @@
-import { refuse } from '../../../sdk/index.js'
+import { refuse } from '../../index.js'
 import { openvpnParts, writtenDirective, wrongLine, type Directive } from './openvpn-text.js'
 
 /** What an OpenVPN configuration says, and the text that `openvpn` is given. */
