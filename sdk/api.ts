@@ -11,6 +11,7 @@ import type { ConsoleCalls } from '../plugins/console/contract.js'
 import type { DiffsCalls } from '../plugins/diffs/contract.js'
 import type { DisksCalls } from '../plugins/disks/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
+import type { ExitCalls, ExitEvents } from '../plugins/exit/contract.js'
 import type { ExtensionsCalls } from '../plugins/extensions/contract.js'
 import type { GitCalls } from '../plugins/git/contract.js'
 import type { HistoryCalls } from '../plugins/history/contract.js'
@@ -89,6 +90,7 @@ export interface Api
     PipelinesCalls,
     ShieldCalls,
     InventoryCalls,
+    ExitCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */
@@ -109,6 +111,7 @@ export interface Events
     SettingsEvents,
     SystemEvents,
     VpnEvents,
+    ExitEvents,
     WorkflowsEvents,
     FileEvents,
     ProjectEvents,

@@ -123,11 +123,11 @@ export const vpnSettingsOf = ({ config, secrets }: KindEntry): VpnSettings => {
     ...(only && { only }),
   }
   if (provider === 'wireguard') {
-    const conf = wireguardConf(text, only)
+    const conf = wireguardConf(text, { ...(only && { only }) })
     const gateway = conf.peers.find(({ endpoint }) => endpoint !== undefined)?.endpoint
     return { ...shared, provider, conf, networks: conf.networks, ...(gateway !== undefined && { gateway }) }
   }
-  const conf = openvpnConf(text, only)
+  const conf = openvpnConf(text, { ...(only && { only }) })
   const username = config.username === undefined ? undefined : String(config.username)
   const { password, keyPassphrase } = secrets
   if (conf.asksUser && (username === undefined || password === undefined))

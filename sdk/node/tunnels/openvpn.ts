@@ -79,7 +79,7 @@ export class OpenvpnClient implements TunnelClient<OpenvpnDial> {
       ...['--management', MANAGEMENT, 'unix', '--management-query-passwords', '--management-hold'],
       ...(username !== undefined && !conf.asksUser ? ['--auth-user-pass'] : []),
       ...routeArguments(only),
-      ...(bare ? ['--ifconfig-noexec', '--route-noexec'] : []),
+      ...(bare ? ['--ifconfig-noexec', '--route-noexec', '--allow-recursive-routing'] : []),
     ]
     const pid = await startLasting(await needProgram('openvpn'), args, folder)
     await dial.started(pid)

@@ -64,7 +64,7 @@ export class WireguardClient implements TunnelClient<WireguardDial> {
   }
 
   /** Waits until a gateway answered, where the configuration names one. */
-  async #meet(name: string, { conf }: WireguardDial, log: TunnelDial['log'], signal: AbortSignal): Promise<void> {
+  async #meet(name: string, { conf }: WireguardDial, log: (line: string) => void, signal: AbortSignal): Promise<void> {
     const gateways = conf.peers.filter(({ endpoint }) => endpoint !== undefined)
     if (gateways.length === 0) return
     const wg = await needProgram('wg')
