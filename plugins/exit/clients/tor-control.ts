@@ -164,11 +164,14 @@ export class TorControl {
   async leaveThrough(country: string | undefined, without: readonly string[]): Promise<void> {
     const exits = country === undefined ? '' : `ExitNodes={${country.toLowerCase()}}`
     const excluded = without.length === 0 ? '' : `ExcludeExitNodes=${without.map(each => `$${each}`).join(',')}`
-    await this.send(`SETCONF ${exits || 'ExitNodes'} ${excluded || 'ExcludeExitNodes'} StrictNodes=1`)
+    // Hosts are asked through the relays from before as long as these are kept for them.
+    const settings = [exits || 'ExitNodes', excluded || 'ExcludeExitNodes', 'StrictNodes=1', 'TrackHostExits']
+    await this.send(`SETCONF ${settings.join(' ')}`)
     for (const { id, leaves } of await this.circuits())
       // It may have closed meanwhile.
       if (leaves) await this.send(`CLOSECIRCUIT ${id}`).catch(ignored('a circuit that is gone is closed'))
     await this.send('SIGNAL NEWNYM')
+    await this.send('SETCONF TrackHostExits=.')
   }
 
   end(): void {

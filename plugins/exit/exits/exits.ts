@@ -36,6 +36,7 @@ interface Proof {
 }
 
 const TRIES = 3
+const PAUSE_MS = 1000
 /** A relay that does not answer is given up sooner where the one before still works. */
 const ROTATED_TRIES = 2
 const CHECKS_A_MINUTE = 10
@@ -243,6 +244,8 @@ export class Exits {
         const isSilence = error instanceof Refusal && error.message.startsWith('no check address')
         if (!isSilence || tries === most) throw error
         steps.put({ kind: 'log', message: error.message })
+        await new Promise(resolve => setTimeout(resolve, PAUSE_MS))
+        signal.throwIfAborted()
       }
     }
   }

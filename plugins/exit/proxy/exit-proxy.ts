@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { ignored, refuse } from '../../../sdk/index.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { Dial } from '../../../sdk/node/network/policy.js'
-import { ownerOfPort, showsConnections } from '../../../sdk/node/network/port-owner.js'
+import { ownerOfPort, showsConnections } from '../../../sdk/node/network/local/port-owner.js'
 import { EgressProxy } from '../../../sdk/node/network/proxy.js'
 import { noTunnel } from './targets.js'
 

@@ -117,7 +117,9 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const { input } = turn.message
     const again = turn.record.prepared
     await this.#deps.stored.refresh()
-    const network = await this.#deps.networks.of(id)
+    // A turn without a persona has every power.
+    let exits = false
+    const network = await this.#deps.networks.of(id, () => exits)
     this.#networks.set(turn, network)
     const release = await locks.hold(id, turn.signal)
     let sync: { commits: number; blocked: string[] } | undefined
@@ -136,6 +138,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const mentions = await realPaths(workspace, await visiblePaths(input.mentions ?? [], seen))
     const copyWall = await copies.wall(branch ? id : undefined)
     const persona = await personaOf(this.#deps.host, conversation.actsAs)
+    exits = persona?.powers.sandbox ?? conversation.actsAs === undefined
     const folders = keptFolders(persona, areas)
     const skills = await skillsOf(this.#deps.host, persona, folders)
     const answers = await needNotes(this.#deps.host, turn)
