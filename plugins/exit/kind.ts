@@ -6,7 +6,7 @@ import type { ExitKindCalls, ExitLink } from './contract.js'
 import { exitEntryOf, EXIT_KIND, type ExitEntries } from './exits/entries.js'
 import type { Exits } from './exits/exits.js'
 import type { ExitFolders } from './exits/folders.js'
-import { exitSettingsOf, portOf } from './settings/settings.js'
+import { exitSettingsOf, exitPortOf } from './settings/settings.js'
 
 /** Connections of kind `exit`, with the form that sets one up. */
 export const EXIT_CONNECTIONS: ContributedKind = {
@@ -83,7 +83,7 @@ interface ExitKindDeps {
 /** The calls with which capabilities serves the kind. */
 export const exitKindCalls = ({ exits, entries, folders }: ExitKindDeps): Handlers<ExitKindCalls> => {
   const assertFreePort = async (id: string): Promise<void> => {
-    const other = (await entries.all()).find(entry => entry.id !== id && portOf(entry.id) === portOf(id))
+    const other = (await entries.all()).find(entry => entry.id !== id && exitPortOf(entry.id) === exitPortOf(id))
     if (other) refuse('conflict', `${id} would have the same port as ${other.id}: give one of them another name`)
   }
   async function* apply(entry: KindEntry): AsyncGenerator<KindStep, void> {

@@ -1,7 +1,7 @@
 import type { Contract, Host } from '../../sdk/index.js'
 import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { thisMachine } from '../../sdk/node/tunnels/machine.js'
-import { Catalogues } from './catalogue/catalogues.js'
+import { ExitCatalogues } from './catalogue/catalogues.js'
 import { RangeFile } from './catalogue/ranges.js'
 import { OnionClient } from './clients/onion.js'
 import { poolKind } from './clients/pool.js'
@@ -28,7 +28,7 @@ export const activate = async (host: Host): Promise<void> => {
   const folders = new ExitFolders(host.place.folder)
   const proxies = new ExitProxies(host)
   const ranges = new RangeFile(file)
-  const catalogues = new Catalogues(host)
+  const catalogues = new ExitCatalogues(host)
   const clients = {
     onion_router: new OnionClient({ machine: thisMachine, catalogues, ranges, torrc }),
     public_vpn_pool: new TunnelExits(poolKind(catalogues), thisMachine),

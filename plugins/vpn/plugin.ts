@@ -11,7 +11,7 @@ import { VPN_CONNECTIONS, vpnKindCalls } from './kind.js'
 import { VPN_KIND, VpnEntries } from './links/entries.js'
 import { Links } from './links/links.js'
 import { LinkFolders } from './links/standing-file.js'
-import { thisMachine } from './system/machine.js'
+import { thisVpnMachine } from './system/machine.js'
 
 export const contract: Contract<VpnCalls> = { ...vpnContract, examples }
 
@@ -27,7 +27,7 @@ export const activate = async (host: Host): Promise<void> => {
     ipsec: new IpsecClient(),
     fortinet: new FortinetClient(),
   }
-  const links = new Links({ host, entries, folders, machine: thisMachine, clients })
+  const links = new Links({ host, entries, folders, machine: thisVpnMachine, clients })
   host.signal.addEventListener('abort', () => clients.openvpn.leave(), { once: true })
 
   host.contribute('capabilities.kinds', () => [VPN_CONNECTIONS])
@@ -42,7 +42,7 @@ export const activate = async (host: Host): Promise<void> => {
   repeat(host, WATCH_MS, 'watching tunnels', () => links.watch())
 
   await host.serve(vpnContract, {
-    ...vpnKindCalls({ links, entries, folders, machine: thisMachine }),
+    ...vpnKindCalls({ links, entries, folders, machine: thisVpnMachine }),
     'GET /vpn': async () => ({ links: await links.views.list() }),
     'GET /vpn/{id}': async ({ id }) => links.views.detail(await entries.get(id)),
     'POST /vpn/{id}/connect': ({ id, otp }, context) => links.connect(id, otp, context),

@@ -102,7 +102,7 @@ class Catalogue<T> {
 }
 
 /** The lists of providers. */
-export class Catalogues {
+export class ExitCatalogues {
   readonly pool: Catalogue<PoolServer>
   readonly relays: Catalogue<ExitRelay>
 

@@ -13,12 +13,14 @@ export interface StandingExit {
   /** The address of this machine in its tunnel, and the name servers behind it. */
   readonly address?: string
   readonly dns?: readonly string[]
-  /** The server or configuration that it uses. */
+  /** The server, configuration or relay that it uses. */
   readonly server?: string
+  /** The country that was asked for. */
+  readonly country?: string
 }
 
 /** What a client finds out when it comes up. */
-export type ClientFacts = Omit<StandingExit, 'id' | 'folder'>
+export type ClientFacts = Omit<StandingExit, 'id' | 'folder' | 'country'>
 
 /** One start, move or rotation. */
 export interface ExitTask<S extends ExitSetup = ExitSetup> {
@@ -58,6 +60,8 @@ export interface ExitClient<S extends ExitSetup = ExitSetup> {
   /** Refuses (422) a rotation for which there is nothing else to take. */
   assertRotates(task: Pick<ExitTask<S>, 'id' | 'folder' | 'setup' | 'country'>, standing: StandingExit): Promise<void>
   rotate(task: ExitTask<S>, standing: StandingExit, seen: string | undefined): Promise<Rotation>
+  /** Keeps an exit at the address that was seen, and answers what it is then. */
+  settle?(standing: StandingExit, seen: string): Promise<ClientFacts>
   /** Called with the country in which a server was seen. */
   seen?(standing: StandingExit, country: string): Promise<void>
   /** Ends the client, and removes its interface and routes; what is gone already is fine. */

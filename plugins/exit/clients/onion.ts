@@ -1,6 +1,6 @@
 import { readFile, readlink, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuse } from '../../../sdk/index.js'
+import { ignored, refuse } from '../../../sdk/index.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import { writeAtomic } from '../../../sdk/node/files/files.js'
 import type { Dial } from '../../../sdk/node/network/policy.js'
@@ -8,24 +8,27 @@ import { needProgram } from '../../../sdk/node/programs/run.js'
 import { missingParts, type MissingPart, type TunnelMachine } from '../../../sdk/node/tunnels/machine.js'
 import { endProcesses } from '../../../sdk/node/tunnels/processes.js'
 import { startLasting } from '../../../sdk/node/tunnels/programs.js'
-import type { Catalogues } from '../catalogue/catalogues.js'
+import type { ExitCatalogues } from '../catalogue/catalogues.js'
 import { builtIn, supplyOf } from '../catalogue/countries.js'
 import type { RangeFile } from '../catalogue/ranges.js'
 import type { ExitCountries } from '../contract.js'
 import { dialOnion } from '../proxy/dial-onion.js'
 import type { OnionSettings } from '../settings/settings.js'
 import type { ClientFacts, ExitClient, ExitTask, Rotation, StandingExit } from './client.js'
-import { CONTROL, SOCKS, TorControl, torProcess } from './tor-control.js'
+import { CONTROL, SOCKS, TorControl, torProcess, type ChosenExits } from './tor-control.js'
 
 const TORRC = 'torrc'
 const READY_MS = 120_000
 const CONNECT_MS = 10_000
 const CHANGE_MS = 10_000
+/** Failures of a relay rather than of a target, and how many follow each other before it is given up. */
+const RELAY_FAILS: ReadonlySet<string> = new Set(['EHOSTUNREACH', 'ETIMEDOUT'])
+const MOST_FAILURES = 3
 const COUNTRIES = 'DE US NL FR SE AT CH RO GB PL FI CA LU NO'
 
 export interface OnionDeps {
   readonly machine: TunnelMachine
-  readonly catalogues: Pick<Catalogues, 'relays'>
+  readonly catalogues: Pick<ExitCatalogues, 'relays'>
   readonly ranges: RangeFile
   /** Lines that the deployment adds to the configuration. */
   readonly torrc: readonly string[]
@@ -39,13 +42,7 @@ const torrcText = (folder: string, country: string | undefined, ranges: string, 
     ...[`DataDirectory ${JSON.stringify(folder)}`, 'ClientOnly 1', 'RunAsDaemon 0', 'AvoidDiskWrites 1'],
     // The path of a socket has to be short: it is one of the folder in which it runs.
     ...[`SocksPort unix:/proc/self/cwd/./${SOCKS}`, `ControlPort unix:/proc/self/cwd/./${CONTROL}`],
-    // A host sees one address as long as that relay works.
-    ...[
-      'TrackHostExits .',
-      'CookieAuthentication 1',
-      'Log notice file /proc/self/cwd/tor.log',
-      `GeoIPFile ${JSON.stringify(ranges)}`,
-    ],
+    ...['CookieAuthentication 1', 'Log notice file /proc/self/cwd/tor.log', `GeoIPFile ${JSON.stringify(ranges)}`],
     ...(country === undefined ? [] : [`ExitNodes {${country.toLowerCase()}}`, 'StrictNodes 1']),
     ...more,
     '',
@@ -158,7 +155,7 @@ export class OnionClient implements ExitClient<OnionSettings> {
   ): Promise<ClientFacts> {
     put({ kind: 'step', step: 'dial' })
     await begins()
-    await TorControl.with(folder, control => control.leaveThrough(country, []))
+    await TorControl.with(folder, control => control.leaveThrough({ country }))
     this.#changed.set(id, Date.now())
     return facts(standing)
   }
@@ -186,8 +183,8 @@ export class OnionClient implements ExitClient<OnionSettings> {
       signal.throwIfAborted()
     }
     put({ kind: 'step', step: 'dial' })
-    const change = (without: readonly string[]) => async () => {
-      await TorControl.with(folder, control => control.leaveThrough(country, without))
+    const change = async (exits: ChosenExits, without: readonly string[]): Promise<void> => {
+      await TorControl.with(folder, control => control.leaveThrough(exits, without))
       this.#changed.set(id, Date.now())
     }
     const present = await TorControl.with(folder, async control => {
@@ -198,8 +195,8 @@ export class OnionClient implements ExitClient<OnionSettings> {
       return [...new Set(open.map(({ last }) => last))]
     })
     await begins()
-    await change(present)()
-    return { facts: facts(standing), takeBack: change([]) }
+    await change({ country }, present)
+    return { facts: facts(standing), takeBack: () => change({ country, relays: present }, []) }
   }
 
   async stop({ id, folder, pid }: StandingExit): Promise<void> {
@@ -224,8 +221,32 @@ export class OnionClient implements ExitClient<OnionSettings> {
 
   async resume(): Promise<void> {}
 
-  dial({ folder }: StandingExit): Dial {
-    return target => dialOnion(folder, target)
+  /** Keeps to the relay that was seen, if it is known by its address. */
+  async settle(standing: StandingExit, seen: string): Promise<ClientFacts> {
+    const { folder } = standing
+    const relay = (await this.#relays(folder)).find(({ ip }) => ip === seen)
+    if (!relay) return facts(standing)
+    await TorControl.with(folder, control => control.pin(relay.fingerprint))
+    return { ...facts(standing), server: relay.fingerprint }
+  }
+
+  dial({ folder, server, country }: StandingExit): Dial {
+    let failures = 0
+    return async target => {
+      try {
+        const socket = await dialOnion(folder, target)
+        failures = 0
+        return socket
+      } catch (error) {
+        const isRelay = RELAY_FAILS.has(codeOf(error) ?? '')
+        // The relay may be gone: then others of the country take its place.
+        if (server !== undefined && isRelay && ++failures === MOST_FAILURES)
+          await TorControl.with(folder, control => control.leaveThrough({ country })).catch(
+            ignored('the client that dials gets its own failure'),
+          )
+        throw error
+      }
+    }
   }
 }
 

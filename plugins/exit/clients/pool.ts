@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { missingParts } from '../../../sdk/node/tunnels/machine.js'
 import { OpenvpnClient } from '../../../sdk/node/tunnels/openvpn.js'
 import { MANAGEMENT } from '../../../sdk/node/tunnels/management.js'
-import type { Catalogues } from '../catalogue/catalogues.js'
+import type { ExitCatalogues } from '../catalogue/catalogues.js'
 import { builtIn, supplyOf } from '../catalogue/countries.js'
 import { poolConf, type PoolServer } from '../catalogue/pool-list.js'
 import type { PoolSettings } from '../settings/settings.js'
@@ -21,7 +21,7 @@ const wayOf = ({ host, ip, country, packed }: PoolServer): PoolWay => ({
 const supplied = (servers: readonly PoolServer[]) => supplyOf(servers.map(({ country }) => ({ country, weight: 1 })))
 
 /** Exits through free servers of OpenVPN that a public list names. */
-export const poolKind = (catalogues: Pick<Catalogues, 'pool'>): TunnelKind<PoolSettings, PoolWay> => {
+export const poolKind = (catalogues: Pick<ExitCatalogues, 'pool'>): TunnelKind<PoolSettings, PoolWay> => {
   const client = new OpenvpnClient()
   return {
     client,

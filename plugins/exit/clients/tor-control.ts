@@ -42,6 +42,12 @@ export interface Circuit {
   readonly leaves: boolean
 }
 
+/** The relays through which traffic may leave: those named, else those of a country, else all. */
+export interface ChosenExits {
+  readonly country?: string | undefined
+  readonly relays?: readonly string[]
+}
+
 /** The relays in an answer to `GETINFO ns/all`. */
 export const consensusRelays = (lines: readonly string[]): ConsensusRelay[] => {
   const relays: ConsensusRelay[] = []
@@ -161,17 +167,31 @@ export class TorControl {
    * Sets the relays through which traffic leaves, and closes every circuit from before, which `NEWNYM` alone would let
    * go on.
    */
-  async leaveThrough(country: string | undefined, without: readonly string[]): Promise<void> {
-    const exits = country === undefined ? '' : `ExitNodes={${country.toLowerCase()}}`
-    const excluded = without.length === 0 ? '' : `ExcludeExitNodes=${without.map(each => `$${each}`).join(',')}`
-    // Hosts are asked through the relays from before as long as these are kept for them.
-    const settings = [exits || 'ExitNodes', excluded || 'ExcludeExitNodes', 'StrictNodes=1', 'TrackHostExits']
-    await this.send(`SETCONF ${settings.join(' ')}`)
-    for (const { id, leaves } of await this.circuits())
-      // It may have closed meanwhile.
-      if (leaves) await this.send(`CLOSECIRCUIT ${id}`).catch(ignored('a circuit that is gone is closed'))
+  async leaveThrough(exits: ChosenExits, without: readonly string[] = []): Promise<void> {
+    await this.#choose(exits, without)
+    await this.#close(({ leaves }) => leaves)
     await this.send('SIGNAL NEWNYM')
-    await this.send('SETCONF TrackHostExits=.')
+  }
+
+  /** From here on traffic leaves through one relay alone, so that every host sees the same address. */
+  async pin(fingerprint: string): Promise<void> {
+    await this.#choose({ relays: [fingerprint] }, [])
+    await this.#close(({ leaves, last }) => leaves && last !== fingerprint)
+  }
+
+  async #choose({ country, relays = [] }: ChosenExits, without: readonly string[]): Promise<void> {
+    const listed = (some: readonly string[]) => some.map(each => `$${each}`).join(',')
+    const chosen = relays.length > 0 ? listed(relays) : country === undefined ? '' : `{${country.toLowerCase()}}`
+    const exits = chosen === '' ? 'ExitNodes' : `ExitNodes=${chosen}`
+    const excluded = without.length === 0 ? 'ExcludeExitNodes' : `ExcludeExitNodes=${listed(without)}`
+    await this.send(`SETCONF ${exits} ${excluded} StrictNodes=1`)
+  }
+
+  async #close(chosen: (circuit: Circuit) => boolean): Promise<void> {
+    for (const circuit of await this.circuits())
+      // It may have closed meanwhile.
+      if (chosen(circuit))
+        await this.send(`CLOSECIRCUIT ${circuit.id}`).catch(ignored('a circuit that is gone is closed'))
   }
 
   end(): void {

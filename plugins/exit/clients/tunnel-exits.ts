@@ -6,7 +6,7 @@ import { interfaceExists } from '../../../sdk/node/tunnels/interfaces.js'
 import type { MissingPart, TunnelMachine } from '../../../sdk/node/tunnels/machine.js'
 import type { ExitCountries } from '../contract.js'
 import { tunnelDial } from '../proxy/dial-tunnel.js'
-import { exitInterface, tableOf, type ExitSetup } from '../settings/settings.js'
+import { exitInterface, exitTableOf, type ExitSetup } from '../settings/settings.js'
 import type { ClientFacts, ExitClient, ExitTask, Rotation, StandingExit } from './client.js'
 import { addTable, giveAddress, hasTable, leakOf, removeTable } from './tunnel-table.js'
 
@@ -145,7 +145,7 @@ export class TunnelExits<S extends ExitSetup, W extends TunnelWay> implements Ex
       if (address === '') refuse('dependency', 'it is connected, and this machine got no address of IPv4')
       put({ kind: 'step', step: 'tunnel' })
       if (this.#kind.bare) await giveAddress(name, address)
-      await addTable({ interface: name, address, table: tableOf(id) })
+      await addTable({ interface: name, address, table: exitTableOf(id) })
       facts = { ...facts, address, dns }
       await started(facts)
       return facts
@@ -158,7 +158,7 @@ export class TunnelExits<S extends ExitSetup, W extends TunnelWay> implements Ex
   async stop(standing: StandingExit): Promise<void> {
     const name = standing.interface ?? exitInterface(standing.id)
     await this.#kind.client.drop({ ...standing, interface: name })
-    await removeTable(tableOf(standing.id))
+    await removeTable(exitTableOf(standing.id))
     if (await interfaceExists(name)) refuse('failed', `the operating system still shows the interface ${name}`)
   }
 
@@ -167,7 +167,7 @@ export class TunnelExits<S extends ExitSetup, W extends TunnelWay> implements Ex
     if (!(await this.#kind.isAlive(standing))) return 'its client has ended'
     if (!(await interfaceExists(name))) return `its interface ${name} is gone`
     if (!hasAddress(name, standing.address)) return `its interface ${name} has another address`
-    const table = { interface: name, address: standing.address ?? '', table: tableOf(standing.id) }
+    const table = { interface: name, address: standing.address ?? '', table: exitTableOf(standing.id) }
     return (await hasTable(table)) ? undefined : 'its rule or its route is gone'
   }
 

@@ -1,7 +1,7 @@
 import { refuse, type Host } from '../../../sdk/index.js'
 import type { KindEntry } from '../../capabilities/contract.js'
 import type { ExitProvider } from '../contract.js'
-import { autoStartOf, countryOf, exitSettingsOf, providerOf, type ExitSetup } from '../settings/settings.js'
+import { autoStartOf, countryOf, exitSettingsOf, exitProviderOf, type ExitSetup } from '../settings/settings.js'
 
 /** An exit that is set up. */
 export interface ExitEntry {
@@ -15,7 +15,7 @@ export const EXIT_KIND = 'exit'
 
 /** What the record of an exit says without its secrets. */
 export const exitEntryOf = (id: string, config: KindEntry['config']): ExitEntry | undefined => {
-  const provider = providerOf(config)
+  const provider = exitProviderOf(config)
   const country = countryOf(config)
   return provider && { id, provider, autoStart: autoStartOf(config), ...(country !== undefined && { country }) }
 }

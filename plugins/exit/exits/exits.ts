@@ -9,6 +9,7 @@ import type { ExitCountries, ExitLine, ExitLink, ExitObservation } from '../cont
 import { observe } from '../proxy/check.js'
 import type { ExitProxy } from '../proxy/exit-proxy.js'
 import type { ExitSetup } from '../settings/settings.js'
+import { CheckLimit } from './check-limit.js'
 import type { ExitsDeps } from './deps.js'
 import type { ExitEntry } from './entries.js'
 import type { ExitStanding } from './folders.js'
@@ -39,8 +40,6 @@ const TRIES = 3
 const PAUSE_MS = 1000
 /** A relay that does not answer is given up sooner where the one before still works. */
 const ROTATED_TRIES = 2
-const CHECKS_A_MINUTE = 10
-const MINUTE_MS = 60_000
 
 /** The exits: started, moved, checked and stopped, one thing at a time for each. */
 export class Exits {
@@ -50,7 +49,7 @@ export class Exits {
   readonly #failed = new Map<string, string>()
   /** Exits that are started once the store of secrets is open. */
   readonly #waiting = new Set<string>()
-  readonly #checked = new Map<string, number[]>()
+  readonly #limit = new CheckLimit()
 
   constructor(deps: ExitsDeps) {
     this.#deps = deps
@@ -184,13 +183,16 @@ export class Exits {
       const prove = async (now: typeof facts, tries = TRIES): Promise<ExitObservation> => {
         facts = now
         steps.put({ kind: 'step', step: 'proxy' })
-        proxy.through(client.dial({ id, folder, ...facts }))
+        proxy.through(client.dial({ id, folder, ...facts, ...about }))
         steps.put({ kind: 'step', step: 'check' })
         return this.#proven({ proxy, folder, country, steps, tries, signal: task.signal })
       }
       const kept = async (seen: ExitObservation): Promise<void> => {
         const { ip, country: found } = seen
-        if (found !== undefined) await client.seen?.({ id, folder, ...facts }, found)
+        const own = { id, folder, ...facts, ...about }
+        if (found !== undefined) await client.seen?.(own, found)
+        facts = (await client.settle?.(own, ip)) ?? facts
+        if (client.settle) proxy.through(client.dial({ ...own, ...facts }))
         const observed = { ip, at: Date.now(), ...(found !== undefined && { country: found }) }
         if (chosen) await folders.select(id, country === undefined ? {} : { country })
         await folders.write(id, { ...facts, ...about, since, seen: observed })
@@ -266,7 +268,7 @@ export class Exits {
     const { state } = await this.views.link(entry)
     const proxy = proxies.of(id)
     if (state !== 'up' || !proxy) return refuse('conflict', `${id} is ${state}: start it first`)
-    if (limited) this.#count(id)
+    if (limited) this.#limit.count(id)
     const before = await folders.standing(id)
     const seen = await this.#observe(proxy, folders.of(id), host.signal)
     const standing = await folders.standing(id)
@@ -276,16 +278,6 @@ export class Exits {
     await folders.write(id, { ...standing, seen: { ip, at: Date.now(), ...(country !== undefined && { country }) } })
     if (standing.seen?.ip !== ip || standing.seen.country !== country) this.views.changed(id)
     return seen
-  }
-
-  #count(id: string): void {
-    const now = Date.now()
-    const recent = (this.#checked.get(id) ?? []).filter(at => now - at < MINUTE_MS)
-    if (recent.length >= CHECKS_A_MINUTE)
-      refuse('too-many', `${id} was checked ${CHECKS_A_MINUTE} times in a minute`, {
-        retryAfter: Math.ceil((recent[0]! + MINUTE_MS - now) / 1000),
-      })
-    this.#checked.set(id, [...recent, now])
   }
 
   /** Where an exit can come out. */

@@ -1,6 +1,6 @@
 import type { Host } from '../../../sdk/index.js'
 import { ExitProxy } from '../proxy/exit-proxy.js'
-import { portOf } from '../settings/settings.js'
+import { exitPortOf } from '../settings/settings.js'
 
 /** The proxies of the exits that are started: listeners of the daemon, which nothing reaches for somebody else. */
 export class ExitProxies {
@@ -20,7 +20,7 @@ export class ExitProxies {
   async publish(id: string): Promise<ExitProxy> {
     const known = this.#proxies.get(id)
     if (known) return known
-    const proxy = await ExitProxy.listen(portOf(id))
+    const proxy = await ExitProxy.listen(exitPortOf(id))
     this.#proxies.set(id, proxy)
     await this.#declare()
     return proxy

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { missingSentence } from '../../../sdk/node/tunnels/machine.js'
 import type { ExitLink } from '../contract.js'
-import { portOf } from '../settings/settings.js'
+import { exitPortOf } from '../settings/settings.js'
 import type { ExitEntry } from './entries.js'
 import type { ExitsDeps } from './deps.js'
 
@@ -70,7 +70,7 @@ export class ExitViews {
     const { id, provider, autoStart } = entry
     const country = await this.countryOf(entry)
     return {
-      ...{ id, provider, state: 'down', proxy: `socks5://127.0.0.1:${portOf(id)}`, autoStart },
+      ...{ id, provider, state: 'down', proxy: `socks5://127.0.0.1:${exitPortOf(id)}`, autoStart },
       ...(country !== undefined && { country }),
     }
   }

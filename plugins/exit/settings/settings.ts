@@ -37,7 +37,7 @@ const bad = (field: string, expected: string, found?: unknown): never => {
 }
 
 /** The provider that a config names; undefined: none. */
-export const providerOf = (config: KindEntry['config']): ExitProvider | undefined =>
+export const exitProviderOf = (config: KindEntry['config']): ExitProvider | undefined =>
   PROVIDERS.includes(String(config.provider)) ? (config.provider as ExitProvider) : undefined
 
 /** Whether a config says that the exit is started with the daemon. */
@@ -49,7 +49,7 @@ export const countryOf = (config: KindEntry['config']): string | undefined =>
 
 /** What a connection says. 422: it cannot be used, with the field, and the line of a configuration. */
 export const exitSettingsOf = ({ config, secrets }: KindEntry): ExitSetup => {
-  const provider = providerOf(config) ?? bad('provider', PROVIDERS.join(', '), config.provider ?? '')
+  const provider = exitProviderOf(config) ?? bad('provider', PROVIDERS.join(', '), config.provider ?? '')
   const country = countryOf(config)
   if (country !== undefined && !/^[A-Z]{2}$/.test(country)) bad('country', 'the two letters of a country', country)
   if (config.autoStart !== undefined && config.autoStart !== 'on' && config.autoStart !== 'off')
@@ -66,15 +66,15 @@ export const exitSettingsOf = ({ config, secrets }: KindEntry): ExitSetup => {
 }
 
 /** The port of an exit's proxy, fixed by its id. */
-export const portOf = (id: string): number =>
+export const exitPortOf = (id: string): number =>
   FIRST_PORT + (Number.parseInt(hash('sha256', id, 'hex').slice(0, 8), 16) % PORTS)
 
 /** The tables that the system keeps for itself: default, main, local. */
 const SYSTEM_TABLES: ReadonlySet<number> = new Set([253, 254, 255])
 
 /** The number of an exit's route table, fixed by its port. */
-export const tableOf = (id: string): number => {
-  const table = 100 + portOf(id) - FIRST_PORT
+export const exitTableOf = (id: string): number => {
+  const table = 100 + exitPortOf(id) - FIRST_PORT
   return SYSTEM_TABLES.has(table) ? table + PORTS : table
 }
 

@@ -24,7 +24,7 @@ const BEGINS = /^\s*#\s*([A-Z]{2})[-#]/m
 const HOST = /^([a-z]{2})\d*(?:-[a-z0-9]+){2,}(?:\.|$)/i
 
 /** The country that the text of a configuration names, in capitals. */
-export const labelOf = (text: string, endpoint = ''): string | undefined =>
+export const countryLabelOf = (text: string, endpoint = ''): string | undefined =>
   (SAID.exec(text) ?? BEGINS.exec(text) ?? HOST.exec(endpoint))?.[1]?.toUpperCase()
 
 interface Piece {
@@ -73,7 +73,7 @@ export const wireguardParts = (text: string): WireguardPart[] => {
     // Twice the same is one.
     if (known.has(key)) return []
     known.add(key)
-    const country = labelOf(own, server)
+    const country = countryLabelOf(own, server)
     const secrets = [...own.matchAll(KEYS)].map(([, secret = '']) => secret)
     return [{ key, server, address, conf, secrets, ...(country !== undefined && { country }) }]
   })

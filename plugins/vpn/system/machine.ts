@@ -1,10 +1,5 @@
 import { stat } from 'node:fs/promises'
-import {
-  missingParts,
-  thisMachine as machine,
-  type MachineNeeds,
-  type TunnelMachine,
-} from '../../../sdk/node/tunnels/machine.js'
+import { missingParts, thisMachine, type MachineNeeds, type TunnelMachine } from '../../../sdk/node/tunnels/machine.js'
 import { isEverything } from '../../../sdk/node/tunnels/networks.js'
 import type { VpnMissing } from '../contract.js'
 import type { VpnSettings } from '../settings/settings.js'
@@ -20,8 +15,8 @@ export interface VpnMachine extends TunnelMachine {
   hasLibipsec(): Promise<boolean>
 }
 
-export const thisMachine: VpnMachine = {
-  ...machine,
+export const thisVpnMachine: VpnMachine = {
+  ...thisMachine,
   hasLibipsec: async () => {
     const found = await Promise.all(
       LIBIPSEC.map(path =>

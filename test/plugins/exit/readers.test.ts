@@ -9,8 +9,8 @@ import { RangeFile, Ranges } from '../../../plugins/exit/catalogue/ranges.js'
 import { circuitsIn, consensusRelays } from '../../../plugins/exit/clients/tor-control.js'
 import { observationIn, observe } from '../../../plugins/exit/proxy/check.js'
 import { ExitProxy } from '../../../plugins/exit/proxy/exit-proxy.js'
-import { exitInterface, portOf, tableOf } from '../../../plugins/exit/settings/settings.js'
-import { labelOf, wireguardParts } from '../../../plugins/exit/settings/wireguard-parts.js'
+import { exitInterface, exitPortOf, exitTableOf } from '../../../plugins/exit/settings/settings.js'
+import { countryLabelOf, wireguardParts } from '../../../plugins/exit/settings/wireguard-parts.js'
 import { unusedPort } from '../../support/servers/share-servers.js'
 import { folderOf } from '../../support/daemon.js'
 import { wireguardText } from '../vpn/configurations.js'
@@ -30,7 +30,7 @@ t.test('the label of a configuration is found in its comments, else in the name 
     ['', 'de-fra.example.org:1', undefined],
     ['# germany', '192.0.2.1:51820', undefined],
   ]
-  for (const [text, endpoint, label] of cases) t.equal(labelOf(text, endpoint), label, `${text} ${endpoint}`)
+  for (const [text, endpoint, label] of cases) t.equal(countryLabelOf(text, endpoint), label, `${text} ${endpoint}`)
 })
 
 t.test('configurations come out without routes, name servers and the networks of addresses', async t => {
@@ -146,9 +146,9 @@ t.test('a check address is believed in the forms it may have, and no further', a
 })
 
 t.test('ports, tables and interfaces come from the id, and no table is one of the system', async t => {
-  t.same(['e21', 'e29', 'wire'].map(portOf), [19_471, 19_471, 19_082])
+  t.same(['e21', 'e29', 'wire'].map(exitPortOf), [19_471, 19_471, 19_082])
   for (let each = 0; each < 3000; each++) {
-    const table = tableOf(`exit-${each}`)
+    const table = exitTableOf(`exit-${each}`)
     if (table < 100 || (table >= 253 && table <= 255)) t.fail(`exit-${each} has the table ${table}`)
   }
   t.equal(exitInterface('a'.repeat(14)), `x${'a'.repeat(14)}`)
