@@ -39,7 +39,7 @@ export const activate = async (host: Host): Promise<void> => {
     'abort',
     () => {
       clients.public_vpn_pool.leave()
-      void proxies.close()
+      proxies.close()
     },
     { once: true },
   )

@@ -1,6 +1,5 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { failpoint } from '../../../sdk/node/failpoint.js'
 import { readJson, sweepTemporary, writeAtomic } from '../../../sdk/node/files/files.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { ClientFacts } from '../clients/client.js'
@@ -56,8 +55,6 @@ export class ExitFolders {
 
   async write(id: string, standing: ExitStanding): Promise<void> {
     await writeAtomic(join(await this.make(id), 'standing.json'), JSON.stringify(standing))
-    if (standing.since === undefined) failpoint('exit.start.noted')
-    else failpoint('exit.start.proven')
   }
 
   /** Forgets that an exit stands, and what was seen of it. */

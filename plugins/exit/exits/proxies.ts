@@ -30,12 +30,12 @@ export class ExitProxies {
     const proxy = this.#proxies.get(id)
     if (!proxy) return
     this.#proxies.delete(id)
-    await proxy.close()
+    proxy.close()
     await this.#declare()
   }
 
-  async close(): Promise<void> {
-    await Promise.all([...this.#proxies.values()].map(proxy => proxy.close()))
+  close(): void {
+    for (const proxy of this.#proxies.values()) proxy.close()
   }
 
   async #declare(): Promise<void> {

@@ -90,9 +90,10 @@ export class ExitProxy {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  async close(): Promise<void> {
+  /** Listens no longer; what was open closes. */
+  close(): void {
+    this.#server.close()
     this.through(undefined)
-    await new Promise<void>(closed => this.#server.close(() => closed()))
   }
 
   /** Opens the way for checks, in the private folder of the exit. */
@@ -101,11 +102,15 @@ export class ExitProxy {
     const handle: FileHandle = await open(folder)
     const path = `/proc/self/fd/${handle.fd}/${CHECKS}`
     await rm(path, { force: true })
+    const sockets = new Set<Socket>()
     const server = createServer({ allowHalfOpen: true }, socket => {
-      if (this.#track(socket)) this.#checks.serve(socket)
+      if (!this.#track(socket)) return
+      sockets.add(socket)
+      this.#checks.serve(socket)
     })
     const close = async (): Promise<void> => {
-      await new Promise<void>(closed => server.close(() => closed()))
+      server.close()
+      for (const socket of sockets) socket.destroy()
       await rm(path, { force: true })
       await handle.close()
     }

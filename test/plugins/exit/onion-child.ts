@@ -73,7 +73,9 @@ await t.test('an exit through an onion network', async t => {
     })
     t.match(await exitIn(daemon, 'onion'), { state: 'up', country: 'NL', observedCountry: 'NL' })
     t.match(await through('--socks5-hostname', host), /loc=NL/)
-    const { countries, live } = await client.call('GET /exit/{id}/countries', { id: 'onion' })
+    const listed = () => client.call('GET /exit/{id}/countries', { id: 'onion' })
+    await until(async () => (await listed()).countries.every(({ servers }) => servers === 2))
+    const { countries, live } = await listed()
     t.match(
       { live, names: countries.map(({ countryName, servers }) => `${countryName} ${servers}`).sort() },
       {
