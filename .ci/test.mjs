@@ -1,7 +1,8 @@
-// Runs the test files that the words of the command line name, and says which ten took longest. Without a word it runs
-// all with SANDBOX_TESTS=all, else those that are not long. A word is a folder, or what a file's name is or begins with
-// before a dash; options (`--jobs=1`) go to tap. Files that need no process of their own share one, a few at a time. Up
-// to five files that failed run again, each in a process of its own: those that hold then are named.
+// Runs the test files that the words of the command line name, and says which ten took longest. Without a word it
+// runs all with SANDBOX_TESTS=all (or every: with all their cases), else those that are not long. A word is a folder,
+// or what a file's name is or begins with before a dash; options (`--jobs=1`) go to tap. Files that need no process
+// of their own share one, a few at a time. Up to five files that failed run again, each in a process of its own:
+// those that hold then are named.
 import { spawnSync } from 'node:child_process'
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, join, sep } from 'node:path'
@@ -31,7 +32,7 @@ const LEFT_OUT = new RegExp(
     + String.raw`|sdk/(?:package|cli-extension|cli/cli-complete|examples/journey)`
     + String.raw`|plugins/agent/(?:copies/copies-(?:conversion|names)`
     + String.raw`|providers/(?:connected-programs|opencode|shared-programs))`
-    + String.raw`|plugins/console/(?:every-page|journeys|first-touch/.*)|plugins/secrets/shell-line`
+    + String.raw`|plugins/cli/deploy|plugins/console/(?:every-page|journeys|first-touch/.*)|plugins/secrets/shell-line`
     + String.raw`|plugins/(?:capabilities/(?:agent-plugins|docker|sites)|extensions/connected)`
     + String.raw`|plugins/(?:vpn/tunnels|exit/(?:onion|tunnels))`
     + String.raw`|plugins/workspace/real-managers)\.test\.js$`,
@@ -52,7 +53,7 @@ const named = (file, word) =>
   `${file.replace(/\.test\.js$/, '')}/`.includes(`/${word.replace(/\/$/, '')}/`)
   || basename(file).startsWith(`${word}-`)
   || basename(file).startsWith(`${word}.`)
-const everything = process.env.SANDBOX_TESTS === 'all'
+const everything = ['all', 'every'].includes(process.env.SANDBOX_TESTS)
 const files = words.length
   ? all.filter(file => words.some(word => named(file, word)))
   : all.filter(file => everything || !LEFT_OUT.test(file))

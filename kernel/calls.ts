@@ -61,6 +61,11 @@ export class Calls {
     for (const entry of this.#entries.values()) if (entry.plugin === plugin) delete entry.answer
   }
 
+  /** The plugin that serves a call. */
+  pluginOf(call: string): string | undefined {
+    return this.#entries.get(call)?.plugin
+  }
+
   has(call: string): boolean {
     return this.#entries.has(call)
   }

@@ -34,6 +34,8 @@ import { carryOut, MOVES } from '../sdk/node/files/moves.js'
 import { openSeal } from './storage/seal.js'
 import { stateFolder } from '../sdk/node/files/state-folder.js'
 import { declareTurnWritable } from '../sdk/node/programs/turn-writable.js'
+import { CallFigures } from './http/call-figures.js'
+import type { KernelFigures } from '../sdk/kernel.js'
 import { openStore } from './storage/store.js'
 
 /** A running daemon. */
@@ -140,6 +142,11 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const own = { ...auth.handlers, ...liveCalls(live), ...listening, ...others, ...redactCalls(data) }
   for (const [call, answer] of Object.entries(own))
     kernel.calls.add(call, 'kernel', async (_, input, context) => answer(input as never, context))
+  const figures = new CallFigures()
+  kernel.calls.add('kernel.figures', 'kernel', async (): Promise<KernelFigures> => ({
+    ...streams.counts,
+    calls: figures.all(call => kernel.calls.pluginOf(call) ?? 'kernel'),
+  }))
   options.extra?.(kernel)
   const carried = await carryOut(join(data, MOVES))
   if (typeof carried === 'object') log.error({ err: carried.undone }, 'a prepared move of files failed and was undone')
@@ -165,7 +172,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
   const uploads = join(data, 'uploads')
   const { http = {}, public: { host: publicHost } = {} } = deployment
   rmSync(uploads, { recursive: true, force: true })
-  const app = new App({ kernel, auth, streams, bodies, connections, log, uploads, http, publicHost })
+  const app = new App({ kernel, auth, streams, bodies, connections, figures, log, uploads, http, publicHost })
   for (const group of groups) app.add(group)
   serveOwn(app, root, identity, boot, groups)
   const server = createHttpServer(app, connections)

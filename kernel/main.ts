@@ -11,7 +11,7 @@ findOwnImports(new URL('../', import.meta.url).href)
 const { closeInherited } = await import('../sdk/node/programs/inherited.js')
 closeInherited()
 const { assertNameable, readConfig } = await import('./config/config.js')
-const { StartError } = await import('./config/start-error.js')
+const { StartError, WrongUse } = await import('./config/start-error.js')
 const { holdFolder } = await import('./storage/hold-folder.js')
 const { createLog } = await import('./logs/log.js')
 const { startDaemon } = await import('./daemon.js')
@@ -23,7 +23,7 @@ const STOP_WITHIN = 10_000
 /** Leaves time for the answer that announces the restart to be sent. */
 const RESTART_AFTER = 200
 
-/** Runs a daemon until SIGTERM or SIGINT; prints one sentence and exits with 1 when it cannot start. */
+/** Runs a daemon until SIGTERM or SIGINT; one that cannot start prints a sentence and exits with 1, or 2 if misused. */
 const run = async (): Promise<void> => {
   const root = dirname(dirname(fileURLToPath(import.meta.url)))
   assertNameable('program', root)
@@ -85,7 +85,7 @@ const exitWith = (error: unknown): never => {
   const words =
     error instanceof StartError ? error.message : error instanceof Error ? (error.stack ?? error.message) : error
   process.stderr.write(`sandbox: ${words}\n`)
-  process.exit(1)
+  process.exit(error instanceof WrongUse ? 2 : 1)
 }
 
 const announce = (

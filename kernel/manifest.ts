@@ -68,8 +68,11 @@ export interface RouteAccess extends BodyAccess {
   tokens: Scope[]
   /** Serves extensions alone, whose manifests name the route. */
   only?: 'extension'
-  /** A turn makes the call with its own credential too, for its own conversation; the handler holds it to that. */
-  turns?: true
+  /**
+   * A turn makes the call with its own credential too, for its own conversation; the handler holds it to that.
+   * `sandbox`: only one whose persona has that power, and the handler asks the group of turns first.
+   */
+  turns?: true | 'sandbox'
   /** Accepts a ticket in the query field `ticket` in place of a credential. */
   ticket?: TicketAccess
   /** Answers before the start is done. */

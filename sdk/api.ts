@@ -8,6 +8,7 @@ import type { AutomationsCalls, AutomationsEvents, CatalogSource } from '../plug
 import type { CapabilitiesCalls, CapabilitiesEvents, ContributedKind } from '../plugins/capabilities/contract.js'
 import type { ChoresCalls } from '../plugins/chores/contract.js'
 import type { ConsoleCalls } from '../plugins/console/contract.js'
+import type { CliCalls } from '../plugins/cli/contract.js'
 import type { DiffsCalls } from '../plugins/diffs/contract.js'
 import type { DisksCalls } from '../plugins/disks/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
@@ -27,6 +28,7 @@ import type { PipelinesCalls, PipelinesEvents } from '../plugins/pipelines/contr
 import type { PortsCalls } from '../plugins/ports/contract.js'
 import type { DefinedProviderCalls } from '../plugins/providers/contract.js'
 import type { PushCalls } from '../plugins/push/contract.js'
+import type { RoutedCalls } from '../plugins/routed/contract.js'
 import type { SafetyCalls } from '../plugins/safety/contract.js'
 import type { RequiredSecret, SecretsCalls, SecretsEvents } from '../plugins/secrets/contract.js'
 import type { SessionCalls } from '../plugins/sessions/contract.js'
@@ -89,8 +91,10 @@ export interface Api
     DisksCalls,
     PipelinesCalls,
     ShieldCalls,
+    CliCalls,
     InventoryCalls,
     ExitCalls,
+    RoutedCalls,
     Kernel {}
 
 /** Every event a plugin may emit, by name. */

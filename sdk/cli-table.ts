@@ -43,7 +43,7 @@ export interface CliColumns {
 }
 
 /** A sentence for each entry of a list. */
-export interface CliLine {
+export interface CliSentence {
   /** The field that holds the list; `a.b` is the list of each entry of a list; empty: the answer itself. */
   readonly rows: string
   /** Only entries in which this field has a value. */
@@ -99,8 +99,8 @@ export interface CliVerb<Call extends string = string> {
   /** Lines below a list, about the whole answer. */
   readonly more?: CliColumns
   /** Sentences above and below a list, about its entries or the whole answer. */
-  readonly above?: readonly CliLine[]
-  readonly below?: readonly CliLine[]
+  readonly above?: readonly CliSentence[]
+  readonly below?: readonly CliSentence[]
   /** Lists of one thing, each below its title. */
   readonly lists?: { readonly [title: string]: { readonly rows: string; readonly columns: CliColumns } }
   /** What is said of an empty list. `{sandbox}` is the command itself. */

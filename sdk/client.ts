@@ -25,6 +25,8 @@ export interface ClientOptions {
   readonly renew?: () => Promise<string>
   /** A program's control token. */
   readonly token?: string
+  /** The credential of a run of the command line, as `SANDBOX_RUN_TOKEN` has it. */
+  readonly run?: string
   readonly fetch?: typeof fetch
   readonly retry?: Retry
 }
@@ -73,7 +75,7 @@ const EVENTS_SILENCE = 15_000
 
 /** Builds a client. It holds no route table: a call's name is its method and path. */
 export const createClient = (options: ClientOptions): Client => {
-  const { token, renew, fetch: ask = fetch, retry = {} } = options
+  const { token, run, renew, fetch: ask = fetch, retry = {} } = options
   const url = options.url.replace(/\/+$/, '')
   let { session } = options
   return {
@@ -87,6 +89,7 @@ export const createClient = (options: ClientOptions): Client => {
           headers: {
             ...(session && { authorization: `Bearer ${session}` }),
             ...(token && { 'x-sandbox-control': token }),
+            ...(run && { 'x-sandbox-run': run }),
             ...(method !== 'GET' && { 'content-type': 'application/json' }),
             ...(last && { 'last-event-id': last }),
           },

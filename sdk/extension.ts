@@ -39,6 +39,8 @@ export type {
   ListenerStatus,
   OfferedTemplate,
   ServiceReceiptStep,
+  PaidAnswer,
+  PaymentRequest,
   ServiceTerms,
   TemplateUse,
 } from './node/extension/protocol.js'

@@ -37,4 +37,5 @@ export type {
   SideFile,
   SidePair,
   Text,
+  TurnReach,
 } from './types.js'

@@ -1,6 +1,6 @@
 import type { tags } from 'typia'
 import type { Stream } from './contract.js'
-import type { Caller, Millis, Ok, Role, Scope } from './types.js'
+import type { Caller, Millis, Ok, Role, Scope, TurnReach } from './types.js'
 
 /** A program of the machine: whether it is installed, and how to install it. */
 export interface Program {
@@ -147,7 +147,7 @@ export interface GroupRoute {
   /** It serves programs of extensions alone. */
   only?: 'extension'
   /** A turn makes it with its own credential too. */
-  turns?: true
+  turns?: true | 'sandbox'
 }
 
 /** A loaded group: the calls it makes, and the routes it serves. */
@@ -218,6 +218,27 @@ export interface ExtensionCall {
   input: object
 }
 
+/** What became of the requests of one route since the start. */
+export interface CallFigure {
+  /** The route as it is declared, such as `GET /areas/{id}`. */
+  call: string
+  group: string
+  /** How many were answered with each status. */
+  statuses: { status: number; count: number }[]
+  /** How long they took together; streams count no time. */
+  seconds: number
+  /** How many took at most so long. */
+  within: { seconds: number; count: number }[]
+}
+
+/** What the kernel counted since the start. */
+export interface KernelFigures {
+  calls: CallFigure[]
+  /** Streams and WebSockets that are open now. */
+  streams: number
+  sockets: number
+}
+
 /** The calls of the kernel, for plugins that declare them. */
 export interface Kernel {
   /** Identity, version and routes of this daemon, and its boot progress. */
@@ -227,6 +248,8 @@ export interface Kernel {
    * inside another program.
    */
   'kernel.restart'(input: { reason: 'restarting' | 'restored' }): { restarting: boolean }
+  /** How many requests each route got, how they were answered and how long that took. */
+  'kernel.figures'(): KernelFigures
   /** Whether the caller may use a route, by the access in its manifest; `message` says what is needed. */
   'kernel.access.admits'(input: { call: string }): { admits: boolean; message?: string }
   /** The loaded groups with their routes. */
@@ -339,12 +362,21 @@ export interface Kernel {
   /** Ends the credential of a process, with its streams. */
   'kernel.extension.end'(input: { id: string }): Ok
   /**
-   * Mints the credential of a turn: it makes the calls whose manifest lets turns make them, for this conversation. It
-   * is in memory alone; only this answer contains it.
+   * Mints the credential of a turn: it makes the calls whose manifest lets turns make them, for this conversation, as
+   * far as its reach goes. It is in memory alone; only this answer contains it.
    */
-  'kernel.turn.mint'(input: { conversationId: string }): { id: string; token: string }
+  'kernel.turn.mint'(input: { conversationId: string; reach?: TurnReach }): { id: string; token: string }
+  /** Takes the sandbox's reads and the network from the credential of a turn, for as long as it lasts. */
+  'kernel.turn.narrow'(input: { id: string }): Ok
   /** Ends the credential of a turn, with its streams. */
   'kernel.turn.end'(input: { id: string }): Ok
+  /**
+   * Mints the credential of a run of the command-line tool: it reaches what the person whose call is served may do at
+   * that moment, but for the calls that no control token reaches. It is in memory alone; only this answer contains it.
+   */
+  'kernel.run.mint'(): { id: string; token: string }
+  /** Ends the credential of a run, with its streams. */
+  'kernel.run.end'(input: { id: string }): Ok
   /** The pieces of the body of a request below a subtree, once. */
   'kernel.subtree.body'(input: { body: number }): Stream<{ bytes: Uint8Array }>
 }

@@ -75,6 +75,16 @@ export type Scope = 'editor' | 'read' | 'drive' | 'land'
 /** The kind of caller; `plugin` is a group acting by itself. */
 export type CallerKind = 'session' | 'token' | 'turn' | 'extension' | 'run' | 'plugin'
 
+/** What a turn reaches with its own credential, beyond what every turn does. */
+export interface TurnReach {
+  /** It reads what a control token of scope `read` reads, and asks for what changes the network. */
+  readonly sandbox: boolean
+  /** The connections that it may use: those of its persona; left out: all. */
+  readonly capabilities?: readonly string[]
+  /** Whether it acts with accounts of people: connections of the kinds `browser` and `identity`. */
+  readonly accounts: boolean
+}
+
 /** The caller of a call; never sent whole to a client. */
 export interface Caller {
   readonly kind: CallerKind
@@ -90,6 +100,7 @@ export interface Caller {
   readonly areas?: readonly string[]
   /** The conversation of a turn that calls with its own credential; nothing of another one is within its reach. */
   readonly conversationId?: string
+  readonly turn?: TurnReach
 }
 
 /** Facts of the HTTP request of a call. */

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { EVERY_CASE } from './support/lists.js'
+import { EVERY_CASE, spread } from './support/lists.js'
 import { OPENCODE } from './support/peers.js'
 
 const ended = async (...args: string[]): Promise<{ code: number; out: string; errors: string }> => {
@@ -37,14 +37,16 @@ const ROWS = {
   native: /\| native: ollama, first frame later than a bare fetch \| /,
 }
 
-/** Those that are short, and show that figures, targets and the table are right: the others run with `EVERY_CASE`. */
+/** Those that are short, and show that figures, targets and the table are right; a whole run has half of the others. */
 const SHORT = ['frames', 'spawn', 'mask']
+const LONGER = Object.keys(ROWS).filter(name => !SHORT.includes(name))
+const RUN = new Set([...SHORT, ...spread(LONGER, 0, LONGER.length / 2)])
 
 t.jobs = 2
 t.setTimeout(200_000)
 const beside = { buffered: true }
 for (const [name, row] of Object.entries(ROWS)) {
-  if (!EVERY_CASE && !SHORT.includes(name)) continue
+  if (!RUN.has(name)) continue
   t.test(`the bench ${name} runs to its end and says how its targets stand`, beside, async t => {
     const { code, out, errors } = await ended(name)
     t.equal(code, 0, errors)

@@ -95,7 +95,7 @@ const works = async (t: Test, place: string, roles: readonly Role[], kind: WallK
   })
   t.equal(copied[0], realpathSync(workspace))
   t.match(copied[1], '1 insertion')
-  t.same(await client.call('POST /agents/{id}/land', { id: 'copied' }), { landed: true })
+  t.match(await client.call('POST /agents/{id}/land', { id: 'copied' }), { landed: true })
   t.equal(readFileSync(join(workspace, 'README.md'), 'utf8'), '# a needle\ntwo\n')
   const frames = await runTurn(client, 'program', WORDS, { harness: 'vendor-code' })
   t.match(frames.at(-1), { kind: 'done', reason: 'completed' }, JSON.stringify(frames.slice(-3)))
@@ -118,7 +118,7 @@ for (const place of EVERY_CASE ? Object.keys(PLACES) : TOGETHER) {
   for (const roles of [ROLES, ...each])
     t.test(`${roles.join(', ')} ${place}`, { ...walled(), buffered: true }, t => works(t, place, roles, 'bwrap'))
 }
-for (const place of EVERY_CASE ? Object.keys(PLACES) : ['below /dev/shm'])
+for (const place of EVERY_CASE ? spread(Object.keys(PLACES), 0, 3) : ['below /dev/shm'])
   t.test(
     `everything ${place}, behind the wall without bubblewrap`,
     {

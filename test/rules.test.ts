@@ -15,11 +15,11 @@ const LINES = {
   file: 400,
   kernelFile: 300,
   folders: {
-    kernel: 1161,
-    'kernel/auth': 1458,
+    kernel: 1162,
+    'kernel/auth': 1484,
     'kernel/config': 205,
     'kernel/extensions': 300,
-    'kernel/http': 1402,
+    'kernel/http': 1454,
     'kernel/http/sockets': 260,
     'kernel/logs': 250,
     'kernel/storage': 465,
@@ -153,6 +153,8 @@ const reachOf = (file: string, libraries: readonly string[]): { values: RegExp[]
   if (file.startsWith('sdk/node/archives/'))
     return { values: [/^sdk\//, /^node:/, /^(?:tar-stream|yauzl)$/], types: [] }
   if (file === 'sdk/node/files/media-type.ts') return { values: [/^sdk\//, /^node:/, /^mime-types$/], types: [] }
+  // Two groups speak with models, in the form of the packages for it.
+  if (file === 'sdk/node/models/model-call.ts') return { values: [], types: [/^@ai-sdk\/openai-compatible$/] }
   // Examples import the package as their readers do.
   if (file.startsWith('sdk/examples/')) return { values: [/^node:/], types: [/^sandbox-daemon\/sdk$/] }
   if (file.startsWith('sdk/')) return { values: [/^sdk\//, /^node:/], types: [/^typia$/] }
@@ -536,12 +538,13 @@ const NAMED = [
   /^sdk\/(?:extension\.ts names \.\.\/plugins\/extensions\/contract\.js|examples\/\S+ names [A-Z]+ \/\S+), /,
   // An operation of the process of an extension, named as a call is.
   /^sdk\/node\/extension\/\S+ names settings\.get, /,
-  // Calls that a library makes for the group that uses it: to record, to notify, to ask for reach, to read stored
-  // secrets, to find the tree of a conversation, to count a program among those of one.
+  // Calls that a library makes for the group that uses it: to record, to notify, to ask for reach and for what a turn
+  // may do, to read stored secrets, to find the tree of a conversation, to count a program among those of one.
   /^sdk\/node\/record\/record\.ts names activity\.record, /,
   /^sdk\/node\/push\/send-push\.ts names push\.send, /,
   /^sdk\/node\/programs\/(?:previews|work-network|work-sessions)\.ts names (?:networks|preview|terminals)\.\w+, /,
   /^sdk\/node\/access\/asked-reach\.ts names areas\.reach, /,
+  /^sdk\/node\/access\/turns\/turn-asks\.ts names networks\.admit, /,
   /^sdk\/node\/access\/value-masker\.ts names secrets\.values, /,
   /^sdk\/node\/access\/caller-tree\.ts names (?:agent\.conversation|checkouts\.repos), /,
   /^sdk\/node\/limits\/counted\.ts names checkouts\.program(?:Begun|Ended), /,

@@ -7,7 +7,7 @@ import { CallLimits } from '../../sdk/node/access/call-limits.js'
 import { Failures } from '../../sdk/node/access/failures.js'
 import { MemorySecrets } from '../../sdk/node/access/memory-secrets.js'
 import { refuse } from '../../sdk/refusal.js'
-import type { Caller, Role, Scope } from '../../sdk/types.js'
+import type { Caller, Role, Scope, TurnReach } from '../../sdk/types.js'
 import { Codes } from './codes.js'
 import type { Credential } from './credential.js'
 import { extensionToken, reachedBy, type AskedRoute, type ExtensionToken } from '../extensions/extension-tokens.js'
@@ -26,7 +26,8 @@ const SWEEP = 10_000
 type AuthCall = Extract<
   keyof Kernel,
   | `kernel.${'identity' | 'members' | 'session' | 'ticket' | 'token'}.${string}`
-  | `kernel.${'extension' | 'turn'}.${'mint' | 'end'}`
+  | `kernel.${'extension' | 'turn' | 'run'}.${'mint' | 'end'}`
+  | 'kernel.turn.narrow'
 >
 
 /** The kernel calls that authentication serves. */
@@ -112,6 +113,7 @@ export const createAuth = async ({
   const tokens = await Tokens.open(files, now)
   const extensions = new MemorySecrets<ExtensionToken>('sbe')
   const turns = new MemorySecrets<Caller>('sbt')
+  const runs = new MemorySecrets<{ readonly id: string; readonly session: SessionRecord }>('sbl')
   const tickets = new Tickets(now)
   const limits = new CallLimits(now)
   const ended: AuthOptions['ended'] = what => {
@@ -188,6 +190,9 @@ export const createAuth = async ({
     }
     const turn = kind === 'turn' ? turns.check(value) : undefined
     if (turn) return turn
+    const started = kind === 'run' ? runs.check(value) : undefined
+    const starter = started && sessions.personOf(started.session)
+    if (started && starter) return sessionCaller(started.session, starter, started.id)
     const token = kind === 'token' ? tokens.check(value, address) : undefined
     return token ? tokenCaller(token) : fail(address, UNKNOWN[kind], kind)
   }
@@ -247,8 +252,21 @@ export const createAuth = async ({
     'kernel.ticket.redeem': ({ address, ...shown }) => redeem(shown, address),
     'kernel.extension.mint': ({ extension, reach }) => extensions.mint(id => extensionToken(id, extension, reach)),
     'kernel.extension.end': ({ id }) => endInner(extensions, id),
-    'kernel.turn.mint': ({ conversationId }) => turns.mint(id => turnCaller(id, conversationId)),
+    'kernel.turn.mint': ({ conversationId, reach }) => turns.mint(id => turnCaller(id, conversationId, reach)),
+    'kernel.turn.narrow': ({ id }) => {
+      turns.change(id, ({ turn, ...caller }) => ({ ...caller, ...(turn && { turn: narrowed(turn) }) }))
+      // Streams that it opened meanwhile end.
+      ended({ tokenId: id })
+      return { ok: true }
+    },
     'kernel.turn.end': ({ id }) => endInner(turns, id),
+    'kernel.run.mint': (_, { caller }) => {
+      const found = caller.sessionId === undefined ? undefined : sessions.whose(caller.sessionId)
+      if (!found)
+        return refuse('forbidden', `only people start runs of the command line, found a caller of kind ${caller.kind}`)
+      return runs.mint(id => ({ id, session: found.session }))
+    },
+    'kernel.run.end': ({ id }) => endInner(runs, id),
     'kernel.token.mint': async (input, context) => {
       onlyOwner(context)
       return armed(await tokens.mint(input))
@@ -291,10 +309,13 @@ const NO_ROUTE: AskedRoute = { id: 'this', method: 'GET', path: '/' }
 
 const isJwt = (text: string): boolean => /^[\w-]+\.[\w-]+\.[\w-]*$/.test(text)
 
-const sessionCaller = ({ id }: SessionRecord, person: PersonRecord): Caller => {
+/** The caller of a session, or of a run that it started. */
+const sessionCaller = ({ id }: SessionRecord, person: PersonRecord, run?: string): Caller => {
   const { email, role } = person
   const areas = areasOf(person)
-  return { kind: 'session', actor: email, role, sessionId: id, email, ...shownOf(person), ...(areas && { areas }) }
+  const kind =
+    run === undefined ? ({ kind: 'session', sessionId: id } as const) : ({ kind: 'run', tokenId: run } as const)
+  return { ...kind, actor: email, role, email, ...shownOf(person), ...(areas && { areas }) }
 }
 
 const tokenCaller = ({ id, label, scope }: TokenRecord): Caller => ({
@@ -305,10 +326,13 @@ const tokenCaller = ({ id, label, scope }: TokenRecord): Caller => ({
   tokenId: id,
 })
 
-const turnCaller = (tokenId: string, conversationId: string): Caller => ({
+const narrowed = ({ accounts, capabilities = [] }: TurnReach): TurnReach => ({ sandbox: false, accounts, capabilities })
+
+const turnCaller = (tokenId: string, conversationId: string, turn?: TurnReach): Caller => ({
   kind: 'turn',
   actor: `conversation:${conversationId}`,
   role: 'collaborator',
   tokenId,
   conversationId,
+  ...(turn && { turn }),
 })

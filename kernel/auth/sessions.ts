@@ -51,7 +51,7 @@ export class Sessions {
   check(text: string, address: string): { session: SessionRecord; person: PersonRecord } | undefined {
     const id = this.#secrets.check(text)
     const session = id === undefined ? undefined : this.get(id)
-    const person = session && this.#personOf(session)
+    const person = session && this.personOf(session)
     if (!person) return undefined
     this.#uses.mark(session.id, { at: this.#now(), address })
     return { session, person }
@@ -108,7 +108,7 @@ export class Sessions {
         return { ...current, sessions: { ...current.sessions, [id]: record } }
       })
     }
-    return opened(record, this.#personOf(record) ?? ended(), text, true)
+    return opened(record, this.personOf(record) ?? ended(), text, true)
   }
 
   /** The active session with this id. */
@@ -121,7 +121,7 @@ export class Sessions {
   /** The active session with this id, and its person. */
   whose(id: string): { session: SessionRecord; person: PersonRecord } | undefined {
     const session = this.get(id)
-    const person = session && this.#personOf(session)
+    const person = session && this.personOf(session)
     return person && { session, person }
   }
 
@@ -150,7 +150,7 @@ export class Sessions {
   list(): AccessSession[] {
     const rows = [...this.#live(), ...Object.values(this.#current(this.#kept.value).sessions)].flatMap(
       (record): AccessSession[] => {
-        const person = record.expiresAt > this.#now() ? this.#personOf(record) : undefined
+        const person = record.expiresAt > this.#now() ? this.personOf(record) : undefined
         const { hash, old, provedAt, issuer, subject, via, ...row } = record
         return person
           ? [{ ...row, ...shownOf(person), role: person.role, via: via === 'socket' ? 'local' : via, current: false }]
@@ -181,7 +181,8 @@ export class Sessions {
     return findOwner(this.#kept.value) ?? ownerOf(LOCAL, 0)
   }
 
-  #personOf(session: SessionRecord): PersonRecord | undefined {
+  /** The person of a session as they are now, also when it has ended; undefined: they may not sign in. */
+  personOf(session: SessionRecord): PersonRecord | undefined {
     if (session.via === 'socket') return this.#owner()
     const person = findPerson(this.#kept.value, session.email)
     return person && isSame(person, session) ? person : undefined

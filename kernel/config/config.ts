@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util'
 import typia, { type tags } from 'typia'
 import { stateFolder } from '../../sdk/node/files/state-folder.js'
 import { readDeployment, type Deployment } from './deployment.js'
-import { StartError } from './start-error.js'
+import { WrongUse } from './start-error.js'
 
 /** The configuration of one daemon. */
 export interface Config {
@@ -25,7 +25,7 @@ export interface Config {
 const isPort = typia.createIs<number & tags.Type<'uint32'> & tags.Maximum<65535>>()
 
 /**
- * Reads the configuration: flags win over the environment, and that over defaults. Throws a StartError that names the
+ * Reads the configuration: flags win over the environment, and that over defaults. Throws a WrongUse that names the
  * mistake.
  */
 export const readConfig = (args: readonly string[], env: NodeJS.ProcessEnv): Config => {
@@ -36,7 +36,7 @@ export const readConfig = (args: readonly string[], env: NodeJS.ProcessEnv): Con
   assertNameable('workspace', workspace)
   assertNameable('data folder', data)
   if (data === workspace || data.startsWith(workspace + sep)) {
-    throw new StartError(
+    throw new WrongUse(
       `the data folder ${data} is inside the workspace, where turns could read it: choose another with --data`,
     )
   }
@@ -62,7 +62,7 @@ const isOn = (variable: string | undefined): boolean => !['', '0', 'false', unde
 
 const portIn = (flag: string, text: string): number => {
   const port = Number(text)
-  if (!isPort(port) || !text.trim()) throw new StartError(`${flag} expects a number from 0 to 65535, found ${text}`)
+  if (!isPort(port) || !text.trim()) throw new WrongUse(`${flag} expects a number from 0 to 65535, found ${text}`)
   return port
 }
 
@@ -75,7 +75,7 @@ const withPublicUrl = ({ http, ...deployment }: Deployment, named = http?.public
   if (named === undefined) return { ...deployment, ...(http && { http }) }
   const url = URL.parse(named)
   if (!url || !/^https?:$/.test(url.protocol) || `${url.origin}/` !== url.href)
-    throw new StartError(`--public-url expects an address such as https://sandbox.example.org, found ${named}`)
+    throw new WrongUse(`--public-url expects an address such as https://sandbox.example.org, found ${named}`)
   return { ...deployment, http: { ...http, publicUrl: url.origin, hosts: [...(http?.hosts ?? []), url.host] } }
 }
 
@@ -99,7 +99,7 @@ const readFlags = (args: readonly string[]) => {
     } as const
     return parseArgs({ args: [...args], options }).values
   } catch (error) {
-    throw new StartError((error as Error).message)
+    throw new WrongUse((error as Error).message)
   }
 }
 
@@ -108,7 +108,7 @@ const CONTROL = /[\u0000-\u001f\u007f]/
 /** Refuses a folder that files of git and of the system cannot name, which have a path on each line. */
 export const assertNameable = (what: string, path: string): void => {
   if (CONTROL.test(path))
-    throw new StartError(
+    throw new WrongUse(
       `the ${what} ${JSON.stringify(path)} has a line break or another control character in its path, which git cannot `
         + 'write into its files: choose another folder',
     )
@@ -126,10 +126,10 @@ const realPlace = (path: string): string => {
 const realFolder = (folder: string): string => {
   try {
     const real = realpathSync(folder)
-    if (!statSync(real).isDirectory()) throw new StartError(`the workspace ${folder} is not a folder`)
+    if (!statSync(real).isDirectory()) throw new WrongUse(`the workspace ${folder} is not a folder`)
     return real
   } catch (error) {
-    if (error instanceof StartError) throw error
-    throw new StartError(`the workspace ${folder} cannot be read: ${(error as NodeJS.ErrnoException).code ?? error}`)
+    if (error instanceof WrongUse) throw error
+    throw new WrongUse(`the workspace ${folder} cannot be read: ${(error as NodeJS.ErrnoException).code ?? error}`)
   }
 }

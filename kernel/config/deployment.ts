@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import typia, { type tags } from 'typia'
 import type { GroupSettings, LimitSettings, PreviewSettings, PublicSettings } from '../../sdk/host.js'
 import type { IdentityProvider } from '../../sdk/kernel.js'
-import { StartError } from './start-error.js'
+import { WrongUse } from './start-error.js'
 
 /** Settings of a deployment: the file that `--config` names. */
 export interface Deployment extends GroupSettings {
@@ -60,21 +60,21 @@ export const readDeployment = (file: string): Deployment => {
   try {
     text = readFileSync(file, 'utf8')
   } catch (error) {
-    throw new StartError(`the configuration ${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`)
+    throw new WrongUse(`the configuration ${file} cannot be read: ${(error as NodeJS.ErrnoException).code}`)
   }
   let result: ReturnType<typeof parseDeployment>
   try {
     result = parseDeployment(text)
   } catch (error) {
-    throw new StartError(`the configuration ${file} is not JSON: ${(error as Error).message}`)
+    throw new WrongUse(`the configuration ${file} is not JSON: ${(error as Error).message}`)
   }
   if (result.success) {
     const ids = result.data.identity?.providers?.map(({ id }) => id) ?? []
     const twice = ids.find((id, at) => ids.indexOf(id) !== at)
     if (twice !== undefined)
-      throw new StartError(`the configuration ${file}: two providers called ${twice}: give each an id of its own`)
+      throw new WrongUse(`the configuration ${file}: two providers called ${twice}: give each an id of its own`)
     return result.data
   }
   const [first] = result.errors
-  throw new StartError(`the configuration ${file}: ${first?.path.replace('$input.', '')}: expected ${first?.expected}`)
+  throw new WrongUse(`the configuration ${file}: ${first?.path.replace('$input.', '')}: expected ${first?.expected}`)
 }

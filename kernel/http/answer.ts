@@ -27,6 +27,7 @@ export const sendAnswer =
     if (isBytes(value)) return sendBytes(reply, value, match)
     if (!isStream(value)) return sendValue(reply, value, etag, match)
     const end = streams.enter(caller, context.presence.ended, counted)
+    ctx.state.streamed = true
     leave?.()
     try {
       await sendStream({ ...reply, kernel, signal: context.signal, lastEventId: context.http.lastEventId }, value)

@@ -9,6 +9,7 @@ import { admitCaller } from './admission.js'
 import { AnyOrigin } from './any-origin.js'
 import { isBytes, sendAnswer, type AnswerDeps } from './answer.js'
 import { readInput } from './body.js'
+import type { CallFigures } from './call-figures.js'
 import { compose } from './compose.js'
 import { checkOrigin } from './cors.js'
 import { answerErrors } from './errors.js'
@@ -24,6 +25,8 @@ import { Upgrades } from './sockets/sockets.js'
 
 export interface AppOptions extends SubtreeDeps, AnswerDeps {
   readonly log: Logger
+  /** Counts the answers. */
+  readonly figures: CallFigures
   readonly http: NonNullable<Deployment['http']>
   /** The host at which public files and pages alone are answered. */
   readonly publicHost?: string | undefined
@@ -57,7 +60,16 @@ export class App {
    */
   callback(): RequestListener {
     const serve = compose(this.#koa.middleware)
-    return (req, res) => void serve(this.#koa.createContext(req, res), async () => {}).catch(() => res.destroy())
+    return (req, res) => {
+      const ctx = this.#koa.createContext(req, res)
+      const began = performance.now()
+      void serve(ctx, async () => {})
+        .catch(() => res.destroy())
+        .then(() => {
+          const { call, streamed = false } = ctx.state
+          if (call !== undefined) this.#options.figures.took(call, res.statusCode, performance.now() - began, streamed)
+        })
+    }
   }
 
   /** Adds every route of a group. */
@@ -74,7 +86,7 @@ export class App {
       if ('open' in access && access.ownOrigins) this.#ownOrigins.add(call, path, access.ownOrigins.by)
       const isPage = 'open' in access && access.publicPage === true
       const steps = [
-        contract,
+        named(call, contract),
         ...(method === 'GET' ? [serveSocket(deps, { group: name, call, access })] : []),
         admitCaller(deps, access),
         ...(access.early ? [] : [this.#gate(name, method === 'GET')]),
@@ -102,6 +114,14 @@ export class App {
     return (_ctx, next) => (boot.isOpen(group, reads) ? next() : boot.gate(group).then(next))
   }
 }
+
+/** Notes which call a request makes. */
+const named =
+  (call: string, step: RequestStep): RequestStep =>
+  (ctx, next) => {
+    ctx.state.call = call
+    return step(ctx, next)
+  }
 
 /** Loads the contract of the group that serves the route, without starting the group. */
 const readContract = (group: Pick<Group, 'contract'>): RequestStep => {

@@ -10,6 +10,10 @@ export interface RequestState {
   reply: HttpReply
   /** Where the request comes from and which host it names. */
   arrival: Arrival
+  /** The call that the route is. */
+  call?: string
+  /** The answer is a stream, which ends when its reader goes. */
+  streamed?: true
   /** The contract of the group that serves the route. */
   contract: Contract
   /** The route is a public page: failures are pages for browsers, and every 404 is the same. */

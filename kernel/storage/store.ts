@@ -6,6 +6,7 @@ import { writeFailure } from '../../sdk/node/files/disk.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { refuse } from '../../sdk/refusal.js'
 import { ignored } from '../../sdk/ignored.js'
+import { WrongUse } from '../config/start-error.js'
 
 const ADAPTERS = new Map([
   ['redis', '@keyv/redis'],
@@ -197,7 +198,7 @@ const fileOf = (uri: string): string => {
   if (uri.startsWith(SQLITE) && uri.length > SQLITE.length) return uri.slice(SQLITE.length)
   const adapter = ADAPTERS.get(scheme ?? '')
   // The message leaves out the address, which may contain a password.
-  throw new Error(
+  throw new WrongUse(
     adapter
       ? `store: ${scheme}: needs the package ${adapter}, which is not installed; use sqlite:///path/to/file`
       : 'store: expected an address such as sqlite:///path/to/file',

@@ -26,6 +26,11 @@ export class OpenStreams {
     }
   }
 
+  /** How many are open now. */
+  get counts(): { streams: number; sockets: number } {
+    return { streams: this.#open.size, sockets: this.#sockets.size }
+  }
+
   /** Registers a socket; groups limit their number themselves. */
   hold(caller: Caller, controller: AbortController): () => void {
     this.#sockets.set(controller, caller)

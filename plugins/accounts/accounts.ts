@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { refuse, type Caller, type Host } from '../../sdk/index.js'
+import { ignored, refuse, type Caller, type Host } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { record } from '../../sdk/node/record/record.js'
@@ -126,6 +126,13 @@ export class Accounts {
       accounts: this.#stored.all(provider).map(account => this.row(account, definition, caller)),
       signIns: seesPeople(caller) ? signIns.map(shownAttempt) : [],
     }
+  }
+
+  /** The accounts of a provider with their last readings; what is stale is measured behind the answer. */
+  async known(provider: string, caller: Caller): Promise<ProviderAccount[]> {
+    const definition = await this.definition(provider)
+    void this.#freshen(provider, false).catch(ignored('the last readings stay'))
+    return this.#stored.all(provider).map(account => this.row(account, definition, caller))
   }
 
   row(account: StoredAccount, definition: ProviderDefinition, caller: Caller): ProviderAccount {

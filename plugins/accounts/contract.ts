@@ -1,6 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests } from '../../sdk/contract.js'
-import type { Count, Millis, MostCharacters, Ok } from '../../sdk/types.js'
+import type { Count, Millis, MostCharacters, Ok, Text } from '../../sdk/types.js'
 import type { LimitWindow } from '../agent/contract.js'
 import type { DefinedProvider, SignInFlow } from '../providers/contract.js'
 
@@ -52,6 +52,8 @@ export interface ProviderSignIn {
   account?: AccountId
   /** Why it failed. */
   detail?: string
+  /** While it waits for what a page shows: the address of that page. */
+  page?: string
 }
 /** What a person needs to sign in. */
 export interface SignInStart {
@@ -143,14 +145,21 @@ export interface HeldCredential {
 export interface AccountServices {
   /**
    * Lends the credential of an account: of the named one, of `prefer` while it is connected, else of the one with most
-   * room for the model.
+   * room for the model, apart from those of `besides`.
    *
    * - 404: no such account
    * - 409: no account can serve: none is connected, or each needs a new sign-in
    * - 424: its credential could not be renewed now
    * - 429: each account is spent
    */
-  'accounts.lease'(input: { provider: string; account?: string; prefer?: string; model?: string }): AccountLease
+  'accounts.lease'(input: {
+    provider: string
+    account?: string
+    prefer?: string
+    model?: string
+    /** Accounts that refused already. */
+    besides?: string[]
+  }): AccountLease
   /**
    * Lends the credential anew after the provider refused it (status 401): renewed, if nobody did so meanwhile.
    *
@@ -165,6 +174,12 @@ export interface AccountServices {
   'accounts.holds'(input: { provider: string; account?: string }): { holds: boolean }
   /** Gives how each provider with accounts stands. */
   'accounts.standing'(): { providers: ProviderStanding[] }
+  /**
+   * Lists the accounts of a provider as the caller sees them, without waiting for it: limits are read afterwards.
+   *
+   * - 404: no such provider
+   */
+  'accounts.known'(input: { provider: string }): { accounts: ProviderAccount[] }
   /** Lists the credentials that are held. */
   'accounts.inventory'(): { credentials: HeldCredential[] }
   /** Reads how full limits are from the headers of an ordinary answer, and returns what they say. */
@@ -208,6 +223,8 @@ export interface AccountsCalls extends AccountServices {
     account?: AccountId
     /** A name for the account. */
     label?: AccountName
+    /** Your client at the provider, where its definition names none (`client` of its row in `GET /providers`). */
+    clientId?: Text & tags.MaxLength<200>
   }): SignInStart
 
   /**
@@ -289,7 +306,8 @@ export interface AccountsCalls extends AccountServices {
   /**
    * Begin to sign in at a provider in the first way that the sandbox completes by itself, else in its first way.
    *
-   * What waits for a code or a key is finished with `POST /accounts/{provider}/login/finish`.
+   * Where a code or a key is to be given, the address is that of the console, which takes it; or it is given with
+   * `POST /accounts/{provider}/login/finish`.
    *
    * - 404: no such provider
    * - 409: the loopback port that the provider fixes is in use

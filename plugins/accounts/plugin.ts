@@ -62,11 +62,14 @@ export const activate = async (host: Host): Promise<void> => {
     'POST /accounts/{provider}/disconnect': (asked, { caller }) => disconnect(asked, caller),
     'GET /accounts/{provider}/limits': ({ provider, force, model }) =>
       accounts.limits(provider, isForced(force), model),
-    'POST /{provider}/login/start': async ({ provider }, { caller }) => {
+    'POST /{provider}/login/start': async ({ provider }, { caller, http }) => {
       const definition = await accounts.definition(provider)
       const flow = plainFlow(definition)
       const started = await accounts.signIns.start(definition, { ...(flow && { flow }), by: personOf(caller) })
-      return { url: started.url, handshake: started.handshake, expiresAt: started.expiresAt }
+      const { handshake, expiresAt, finish } = started
+      // Its clients have no call with which to finish it: the console takes what the page of the provider gives.
+      const url = finish === 'none' || !http ? started.url : `${http.base}/#/accounts/${provider}/${handshake}`
+      return { url, handshake, expiresAt }
     },
     'POST /{provider}/login/cancel': cancel,
     'GET /{provider}/accounts': async ({ provider, force }, { caller }) => ({
@@ -84,6 +87,7 @@ export const activate = async (host: Host): Promise<void> => {
     },
     'accounts.holds': ({ provider, account }) => ({ holds: accounts.holds(provider, account) }),
     'accounts.standing': async () => ({ providers: await accounts.standing() }),
+    'accounts.known': async ({ provider }, { caller }) => ({ accounts: await accounts.known(provider, caller) }),
     'accounts.inventory': async () => ({ credentials: await accounts.held() }),
     'limits.heard': async ({ provider, account, headers, rates }) => ({
       windows: await accounts.heard(provider, account, headers, rates),

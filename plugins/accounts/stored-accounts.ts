@@ -5,6 +5,8 @@ import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 export interface AccountCredential {
   readonly kind: 'bearer' | 'key'
   readonly value: string
+  /** The client that it was given to, where that is the person's own. */
+  readonly clientId?: string
   /** Of a bearer: what renews it, and when it was given and ends. */
   readonly refresh?: string
   readonly issuedAt?: number

@@ -43,7 +43,45 @@ export const cli: CliTable<Agent> = {
       args: ['conversationId', 'text'],
       done: 'sent to the running turn of {conversationId}',
     },
-    stop: { call: 'POST /agent/stop', done: 'stopped the turn of {conversationId}' },
+    stop: {
+      call: 'POST /agent/stop',
+      columns: {
+        stopped: {
+          field: 'stopped',
+          words: { turn: 'the turn', resume: 'a planned resume', nothing: 'nothing: no turn ran' },
+        },
+        'ended in the background': 'ended',
+        'still in the background': 'running',
+      },
+    },
+    processes: {
+      call: 'GET /agent/processes',
+      args: ['conversationId'],
+      rows: 'processes',
+      columns: {
+        conversation: 'conversationId',
+        command: 'id',
+        state: { field: ['ended', 'running'], text: { ended: '{ended}', running: 'runs' } },
+        started: { field: 'startedAt', as: 'past' },
+        line: { field: 'command', as: 'prose', most: 80 },
+      },
+      none: 'no commands in the background',
+      examples: ['c-1'],
+    },
+    process: {
+      call: 'GET /agent/processes/{conversationId}/{id}',
+      columns: {
+        command: 'command',
+        state: { field: ['ended', 'running'], text: { ended: '{ended}', running: 'runs' } },
+        output: 'text',
+      },
+      examples: ['c-1 sh-1'],
+    },
+    'end-process': {
+      call: 'DELETE /agent/processes/{conversationId}/{id}',
+      done: 'ended {id} of {conversationId}',
+      examples: ['c-1 sh-1'],
+    },
     rewind: {
       call: 'POST /agent/rewind',
       args: ['conversationId', 'index'],

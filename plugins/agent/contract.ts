@@ -8,6 +8,7 @@ import type { CopyCalls } from './copies/contract.js'
 import type { NetworkCalls } from './networks/contract.js'
 import type { OutputCalls } from './outputs/contract.js'
 import type { CompletionCalls, EmbeddingCalls, ProviderCalls, ProviderRefusal } from './providers/contract.js'
+import type { BackgroundCalls } from './processes/contract.js'
 import type { QueueCalls } from './queue/contract.js'
 import type { SessionRecordCalls } from './records/contract.js'
 import type { SubagentCalls } from './subagents/contract.js'
@@ -23,6 +24,7 @@ export type * from './conversations/record.js'
 export type * from './copies/contract.js'
 export type * from './networks/contract.js'
 export type * from './outputs/contract.js'
+export type * from './processes/contract.js'
 export type * from './providers/contract.js'
 export type * from './queue/contract.js'
 export type * from './records/contract.js'
@@ -47,7 +49,8 @@ export interface Agent
     CopyCalls,
     NetworkCalls,
     OutputCalls,
-    BriefingCalls {}
+    BriefingCalls,
+    BackgroundCalls {}
 
 export interface AgentEvents {
   /** Something that a card of the board shows may have changed: the conversation, its live turn or its queue. */

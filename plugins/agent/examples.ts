@@ -1,6 +1,6 @@
 import type { Examples } from '../../sdk/contract.js'
 import { EXAMPLE_ARCHIVED_CARD, EXAMPLE_CARD, EXAMPLE_CONVERSATION, EXAMPLE_RUN } from '../../sdk/node/example-card.js'
-import type { Agent, QuestionCard, QueuedMessage } from './contract.js'
+import type { Agent, BackgroundCommand, QuestionCard, QueuedMessage } from './contract.js'
 
 const REQUEST = `${EXAMPLE_RUN}.1`
 
@@ -30,6 +30,15 @@ const WAITING: QueuedMessage = {
   at: 1795384992821,
   why: 'parked',
   options: {},
+}
+
+const SERVER: BackgroundCommand = {
+  conversationId: EXAMPLE_CONVERSATION,
+  id: 'sh-1',
+  command: 'npm start',
+  startedAt: 1795384992821,
+  run: EXAMPLE_RUN,
+  running: true,
 }
 
 /** One use of each call. */
@@ -72,7 +81,19 @@ export const examples = (): Examples<Agent> => ({
     input: { conversationId: EXAMPLE_CONVERSATION, text: 'Round to cents.' },
     output: { ok: true },
   },
-  'POST /agent/stop': { input: { conversationId: EXAMPLE_CONVERSATION }, output: { ok: true } },
+  'POST /agent/stop': {
+    input: { conversationId: EXAMPLE_CONVERSATION },
+    output: { ok: true, stopped: 'turn', ended: 0, running: 1 },
+  },
+  'GET /agent/processes': { input: {}, output: { processes: [SERVER] } },
+  'GET /agent/processes/{conversationId}/{id}': {
+    input: { conversationId: EXAMPLE_CONVERSATION, id: 'sh-1' },
+    output: { ...SERVER, text: 'listening on http://localhost:3000\n', from: 0, to: 35 },
+  },
+  'DELETE /agent/processes/{conversationId}/{id}': {
+    input: { conversationId: EXAMPLE_CONVERSATION, id: 'sh-1' },
+    output: { ok: true },
+  },
   'POST /agent/rewind': {
     input: { conversationId: EXAMPLE_CONVERSATION, index: 2 },
     output: { snapshot: 'branch:d561808ea22eb53a9362d3d0be3198616e6be7ad', dropped: 3 },

@@ -49,6 +49,7 @@ import { providerCalls } from './providers/calls.js'
 import { Providers } from './providers/providers.js'
 import type { SubagentStep } from './providers/adapter.js'
 import { scriptAgent, scriptWith } from './providers/script/adapter.js'
+import { backgroundCalls } from './processes/calls.js'
 import { KeptPrograms } from './processes/kept-programs.js'
 import { queueCalls } from './queue/calls.js'
 import { MessageDelivery } from './queue/delivery.js'
@@ -162,7 +163,7 @@ export const activate = async (host: Host): Promise<void> => {
   })
   const shared = new SharedPrograms({ data, limiter, network: id => networks.of(id) })
   const outputs = new CommandOutputs(data, store, log)
-  const kept = new KeptPrograms({ store, log, masker: () => stored.masker })
+  const kept = new KeptPrograms({ store, log, masker: () => stored.masker, changed })
   const environment = new LocalTurnEnvironment({
     ...{ workspace, data, host, log, locks, limiter, limits, settings, stored, bound, listeners },
     ...{ conversations, copies, anchors, commands, outputs, remembered, networks, shared, underWay, kept },
@@ -229,6 +230,7 @@ export const activate = async (host: Host): Promise<void> => {
     unaffordable: waiting.why,
     bill: (turn, end) => billed(host, turn, end, conversations.find(turn.conversationId)),
     tell: (turn, end) => moments.ended(turn, end),
+    processes: id => kept.processes.count(id),
   })
   const moments = new PushMoments({
     ...{ host, cards, conversations },
@@ -377,17 +379,9 @@ export const activate = async (host: Host): Promise<void> => {
       ...turnCalls({
         host,
         environment,
+        ...{ engine, conversations, queue, transcripts, providers, decisions, journal, workspace, look, resumes },
         counted: new CountedPrograms(limiter),
-        engine,
-        conversations,
-        queue,
-        transcripts,
-        providers,
-        decisions,
-        journal,
-        workspace,
-        look,
-        resumes,
+        processes: kept.processes,
       }),
       ...cardCalls({ host, engine, cards, conversations, journal, look, reach: areas => askReach(host, areas) }),
       ...conversationCalls({ ...rewinding, engine, host, eraser, look }),
@@ -407,9 +401,10 @@ export const activate = async (host: Host): Promise<void> => {
       ...recordCalls(records),
       ...subagentCalls(archive),
       ...copyCalls(workspace, copies, conversations, environment),
-      ...networkCalls(networks),
+      ...networkCalls(networks, { host, engine, conversations }),
       ...outputs.calls,
       ...briefingCalls(host, settings, limits),
+      ...backgroundCalls({ host, processes: kept.processes, conversations, look }),
     }),
   )
 }

@@ -1,5 +1,5 @@
 import type { Api } from '../../sdk/api.js'
-import type { CliColumns, CliLine, CliTable } from '../../sdk/cli-table.js'
+import type { CliColumns, CliSentence, CliTable } from '../../sdk/cli-table.js'
 import type { QueuedWhy } from '../agent/contract.js'
 
 const WHY = {
@@ -19,7 +19,9 @@ const QUEUE: CliColumns = {
   'waits because': { field: 'why', words: WHY },
   words: { field: 'text', as: 'prose' },
 }
-const PAUSED: readonly CliLine[] = [{ rows: '', if: 'paused', text: 'paused; {sandbox} queue {id} --start resumes' }]
+const PAUSED: readonly CliSentence[] = [
+  { rows: '', if: 'paused', text: 'paused; {sandbox} queue {id} --start resumes' },
+]
 
 /** The verbs of the group; several groups serve its calls. */
 export const cli: CliTable<Api> = {

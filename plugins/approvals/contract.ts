@@ -13,29 +13,27 @@ export type ApprovalStatus = 'proposed' | 'approved' | 'sending' | 'done' | 'fai
 /** Something to publish. */
 export interface PostBody {
   /**
-   * Where it is published; `webhook` sends one HTTP POST to `target`; `outbox` publishes `content` as a page, with
-   * `media` beside it, under the name `target`.
+   * Where; `webhook` sends one HTTP POST to `target`, `outbox` publishes `content`, HTML or text, as a page `target`
+   * with `media` beside it.
    */
   platform: Words<60>
-  /** The community, the channel, or the address of what it replies to; of `webhook` the address that is called. */
+  /** The channel, the address of what it replies to, or the one that `webhook` calls. */
   target?: string & MostCharacters<2000>
   title?: string & MostCharacters<300>
-  /** What is published, word for word; a secret as `{{secret:KEY}}`. */
+  /** Word for word; a secret as `{{secret:KEY}}`. */
   content: Words<40000>
-  /** Paths of the workspace; the files are copied when the post is filed. */
+  /** Paths of files, which are copied when the post is filed. */
   media?: Words<1000>[] & tags.MaxItems<10>
 }
 /** Something to do in an outside system, as a person sees it. */
 export interface ShownAction {
   /**
-   * `<provider>.<type>`, as in the setting `actionRules`; of an extension's tool `<publisher>.<name>.<tool>`, of a tool
-   * of a connected server `<connection>.<tool>` in small letters.
-   *
-   * `outbox.publish` publishes a file or folder (`path`, and if wanted `as` and `expiresAt`), which is copied when the
-   * action is filed.
+   * `<provider>.<type>`, as in the setting `actionRules`; of an extension's tool `<publisher>.<name>.<tool>`, of a
+   * connected server's `<connection>.<tool>` in small letters. `outbox.publish` publishes a file or folder (`path`, and
+   * if wanted `as` and `expiresAt`), which is copied when the action is filed.
    */
   key: string & tags.MaxLength<180> & tags.Pattern<'^[a-z0-9_-]+\\.[a-z0-9._-]+$'>
-  /** What happens, for the person who decides. */
+  /** What happens; the person reads it. */
   summary: Words<500>
   /** At most 64 KiB as JSON; left out for callers who may only read. */
   args?: { [key: string]: unknown }
@@ -56,7 +54,7 @@ interface ApprovalParts {
   actsAs?: Words<60>
   /** Not before this time. */
   scheduledAt?: Millis
-  /** Why it should be done, for the person who decides. */
+  /** Why; the person reads it. */
   why?: string & MostCharacters<2000>
   /** Say the outcome in the conversation; left out: true for actions. */
   tellAgent?: boolean

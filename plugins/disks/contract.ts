@@ -235,7 +235,9 @@ export interface DisksCalls extends DiskKindCalls {
   /**
    * List the configured shares with their state now and, while mounted, their sizes.
    *
-   * Each mounted share is asked by a program of its own for at most 3 s: one whose server does not answer is `stale`.
+   * Each mounted share is asked by a program of its own for at most 3 s: one whose server does not answer is `stale`. A
+   * command of a turn with the power `sandbox` lists, mounts and unmounts them too, where maintainers alone spoke and
+   * the safety policy allows the action `sandbox.disks`.
    */
   'GET /disks'(): DiskList
 

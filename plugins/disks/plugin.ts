@@ -1,6 +1,8 @@
 import type { Contract, Host } from '../../sdk/index.js'
 import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { disksContract, type DisksCalls } from './contract.js'
+import { assertTurnMay } from '../../sdk/node/access/turns/turn-asks.js'
+import { usesConnection } from '../../sdk/node/access/turns/turn-connections.js'
 import { Disks } from './disks.js'
 import { examples } from './examples.js'
 import { kindCalls, SHARE_KIND } from './kind.js'
@@ -30,14 +32,24 @@ export const activate = async (host: Host): Promise<void> => {
   await host.serve(disksContract, {
     ...kindCalls(host, disks),
     'disks.forTurn': ({ capabilities }) => disks.forTurn(capabilities),
-    'GET /disks': async (_, context) => ({ disks: await disks.list(context) }),
+    'GET /disks': async (_, context) => {
+      await assertTurnMay(host, context, { type: 'disks', text: 'list the disks' })
+      const all = await disks.list(context)
+      return { disks: all.filter(({ id }) => usesConnection(context.caller, id)) }
+    },
     'GET /disks/{id}': ({ id }) => disks.read(id),
     'POST /disks/probe': target => {
       const { password, privateKey } = { password: undefined, privateKey: undefined, ...target }
       const secrets = { ...(password !== undefined && { password }), ...(privateKey !== undefined && { privateKey }) }
       return probeServer(host, target, secrets)
     },
-    'POST /disks/{id}/mount': ({ id }, context) => disks.mount(id, context),
-    'POST /disks/{id}/unmount': ({ id, force = false }, context) => disks.unmount(id, force, context),
+    'POST /disks/{id}/mount': async ({ id }, context) => {
+      await assertTurnMay(host, context, { type: 'disks', text: `mount ${id}` }, id)
+      return disks.mount(id, context)
+    },
+    'POST /disks/{id}/unmount': async ({ id, force = false }, context) => {
+      await assertTurnMay(host, context, { type: 'disks', text: `unmount ${id}` }, id)
+      return disks.unmount(id, force, context)
+    },
   })
 }

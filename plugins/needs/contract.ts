@@ -20,19 +20,19 @@ export interface NeedOption {
 }
 /** One thing that is asked for. */
 export interface NeedField {
-  /** The name of the answer. */
+  /** Its name. */
   key: string & tags.Pattern<'^[A-Za-z_][A-Za-z0-9_]{0,63}$'>
   /** What the person reads. */
   label: Words<200>
-  /** What is asked for: a secret is stored, and the agent gets its reference alone. */
+  /** A secret is stored, and the agent gets its reference alone. */
   type: 'text' | 'choice' | 'yes-no' | 'file' | 'secret'
-  /** What can be chosen; only of a choice. */
+  /** Only of a choice. */
   options?: NeedOption[] & tags.MinItems<2> & tags.MaxItems<20>
-  /** Whether it must be answered. */
+  /** It must be answered. */
   required: boolean
-  /** The name under which a secret is stored. */
+  /** The name of a stored secret. */
   secretKey?: Words<128>
-  /** How the person finds the answer. */
+  /** How to find the answer. */
   hint?: string & tags.MaxLength<500>
 }
 
@@ -40,24 +40,21 @@ export interface NeedField {
 export interface NeedQuestion {
   /** What kind of thing it is; `hands`: something done outside this machine. */
   kind: NeedKind
-  /** What is needed, in a few words. */
+  /** In a few words. */
   title: Words<120>
-  /** What was being done, what stopped it, and what happens with the answer. */
+  /** What stopped the work, and what happens with the answer. */
   why: Words<4000>
-  /**
-   * The parts of the answer; left out: one text `answer` for a decision or an information, one file `file` for a
-   * file.
-   */
+  /** The parts of the answer; left out: one text `answer`, or one file `file` of kind `file`. */
   fields?: NeedField[] & tags.MaxItems<12>
-  /** Of a capability: the card of the catalogue to connect. */
+  /** Of a capability: its card of the catalogue. */
   card?: Words<60>
   /** Of an account: the provider to sign in to. */
   provider?: Words<120>
-  /** Whether the task waits for it; left out: it does. */
+  /** The task waits for it; left out: it does. */
   blocking?: boolean
-  /** When it is too late for an answer, in milliseconds since the epoch. */
+  /** When it is too late for an answer. */
   expiresAt?: Millis
-  /** A need with the same text that is still open in the conversation is returned in place of a new one. */
+  /** An open need with the same text is returned in place of a new one. */
   dedupe?: Words<128>
 }
 /** A need of a conversation. */

@@ -37,7 +37,7 @@ export interface Powers {
   browser?: boolean
   /** Start subagents. */
   delegate?: boolean
-  /** Let the credential of the turn reach the sandbox's reads. */
+  /** Let the credential of the turn reach the sandbox's reads, and ask for tunnels and network disks. */
   sandbox?: boolean
   /**
    * Connected command-line tools it may use; `[]`: none. Left out: those among `capabilities`, or all where that names

@@ -48,6 +48,8 @@ export interface ProviderRow {
   /** What can run it. */
   harnesses: ('native' | 'vendor-code')[]
   flows: SignInFlow[]
+  /** Signing in without a key takes a client of one's own, registered there with this address to come back to. */
+  client?: { redirectUri: string }
   /** How many accounts are connected. */
   accounts: Count
   ready: 'yes' | 'no-account' | 'needs-reauth' | 'spent' | 'refused' | 'missing-program'

@@ -1,11 +1,12 @@
 import { type Caller, type Contract, type Host, Refusal, refuse } from '../../sdk/index.js'
 import { programNamed } from '../../sdk/node/programs/installed-at.js'
+import { splitWords } from '../../sdk/node/programs/split-words.js'
 import { knownOf, ProviderCatalogues, type AccountHeaders } from './catalogues.js'
 import { pageOf } from './choices.js'
 import type { BuiltInProvider } from '../agent/contract.js'
 import type { TokenPrice } from '../endpoints/contract.js'
 import { type Choice, type DefinedProviderCalls, type ProviderRow, providers } from './contract.js'
-import type { ProviderDefinition } from './definitions/contract.js'
+import type { DefinedAuth, ProviderDefinition } from './definitions/contract.js'
 import { Definitions } from './definitions/definitions.js'
 import { shippedDefinitions } from './definitions/shipped.js'
 import { examples } from './examples.js'
@@ -52,6 +53,7 @@ export const activate = async (host: Host): Promise<void> => {
     serving: definition.serving,
     harnesses: ['native', ...(definition.harness ? ['vendor-code' as const] : [])],
     flows: [...definition.auth.flows],
+    ...clientFor(definition.auth),
     ...readiness,
     default: (await catalogues.known(definition)).default,
     paid: definition.auth.flows.includes('key'),
@@ -62,7 +64,7 @@ export const activate = async (host: Host): Promise<void> => {
     return Promise.all(definitions.all.map(async each => rowOf(each, await readinessOf(each))))
   }
 
-  /** How each provider stands: by its accounts, then by the programs that it needs. */
+  /** How each provider stands: by its accounts, then by the program that it names. */
   const readiness = async (): Promise<(definition: ProviderDefinition) => Promise<Readiness>> => {
     const served = await host.serves('accounts.standing')
     const { providers: standing } = served ? await host.call('accounts.standing') : { providers: [] }
@@ -185,12 +187,12 @@ const priced = (price: TokenPrice | undefined) => price && { price: structuredCl
 /** What stands between a provider and its turns. */
 type Readiness = Pick<ProviderRow, 'accounts' | 'ready' | 'detail' | 'reopensAt'>
 
-/** What the only loop of a provider lacks, and how to get it; the sandbox's own loop lacks nothing. */
+/** What the own loop of a routed provider lacks, and how to get it. */
 const lackOf = async ({ serving, harness }: ProviderDefinition): Promise<string | undefined> => {
-  if (serving === 'native') return undefined
-  if (!harness) return 'it is reached through the translator, which this sandbox does not have'
-  const found = await programNamed(harness.program)
-  return found === undefined ? `the program ${harness.program} is not installed: ${harness.install}` : undefined
+  if (serving === 'native' || !harness) return undefined
+  const [program = harness.program] = splitWords(harness.program) ?? []
+  const found = await programNamed(program)
+  return found === undefined ? `the program ${program} is not installed: ${harness.install}` : undefined
 }
 
 const priceOf = ({ models: { prices = {}, known = [] } }: ProviderDefinition, model: string) =>
@@ -215,3 +217,10 @@ const rowOfAgent = ({ id, label, harnesses, models }: BuiltInProvider): Provider
 
 /** Whether a caller may see what concerns the deployment and its accounts. */
 const audits = ({ kind, role }: Caller): boolean => kind === 'session' && (role === 'maintainer' || role === 'owner')
+
+/** Where a browser comes back to when a definition says nothing: any port of this machine (RFC 8252, section 7.3). */
+const COMES_BACK = 'http://127.0.0.1/callback'
+
+/** What a person registers a client of their own with, where a provider knows none of the sandbox. */
+const clientFor = ({ flows, grants, clientId, redirectUri = COMES_BACK }: DefinedAuth): Pick<ProviderRow, 'client'> =>
+  clientId === undefined && grants !== 'key' && flows.some(flow => flow !== 'key') ? { client: { redirectUri } } : {}

@@ -37,6 +37,26 @@ export const cli: CliTable<System> = {
         },
       },
     },
+    plugins: {
+      call: 'GET /system/plugins',
+      args: [],
+      columns: {},
+      lists: {
+        plugins: {
+          rows: 'plugins',
+          columns: { group: 'name', requests: 'calls', failed: 'errors', 'took together': 'answerSeconds' },
+        },
+        processes: {
+          rows: 'processes',
+          columns: {
+            'programs of': { field: ['session', 'origin'] },
+            processes: 'processes',
+            'processor time': 'cpuSeconds',
+            memory: 'rssBytes',
+          },
+        },
+      },
+    },
     usage: {
       call: 'GET /system/usage',
       args: [],

@@ -9,6 +9,7 @@ import type { BundleCalls } from './bundles/contract.js'
 import type { SubagentSessionCalls } from './subagents/contract.js'
 import type { InfoCalls } from './info/contract.js'
 import type { MachineCalls } from './machine/contract.js'
+import type { MetricsCalls } from './metrics/contract.js'
 import type { StreamCalls } from './stream/contract.js'
 import type { TerminalCalls } from './terminals/contract.js'
 import type { TerminalEvents, TerminalWorkCalls } from './terminals/work-contract.js'
@@ -21,6 +22,7 @@ export type * from './bundles/contract.js'
 export type * from './subagents/contract.js'
 export type * from './info/contract.js'
 export type * from './machine/contract.js'
+export type * from './metrics/contract.js'
 export type * from './stream/contract.js'
 export type * from './terminals/contract.js'
 export type * from './terminals/work-contract.js'
@@ -34,6 +36,7 @@ export interface System
     InfoCalls,
     MachineCalls,
     MemberCalls,
+    MetricsCalls,
     StreamCalls,
     TerminalCalls,
     TerminalWorkCalls,

@@ -232,6 +232,18 @@ export const examples = (): Examples<System> => ({
       },
     ],
   },
+  'GET /metrics': {
+    output: 'sandbox_calls_total{group="agents",call="GET /agents",status="200"} 12\n# EOF\n',
+  },
+  'GET /system/plugins': {
+    output: {
+      plugins: [{ name: 'agents', calls: 412, errors: 0, answerSeconds: 3.2 }],
+      processes: [
+        { origin: 'daemon', processes: 3, cpuSeconds: 41.5, rssBytes: 161775616 },
+        { origin: 'extension', session: 'acme.tracker main', processes: 1, cpuSeconds: 0.8, rssBytes: 41943040 },
+      ],
+    },
+  },
   'GET /system/usage': {
     input: { history: '1' },
     output: {

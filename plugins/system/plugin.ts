@@ -9,6 +9,7 @@ import { examples } from './examples.js'
 import { subagentSessionCalls } from './subagents/calls.js'
 import { infoCalls } from './info/calls.js'
 import { machineCalls } from './machine/calls.js'
+import { metricsCalls } from './metrics/calls.js'
 import { streamCalls } from './stream/calls.js'
 import { terminals } from './terminals/calls.js'
 import { terminalPrograms } from './terminals/programs.js'
@@ -32,5 +33,6 @@ export const activate = async (host: Host): Promise<void> => {
     ...bundles.calls,
     ...subagentSessionCalls(host),
     ...machineCalls(host),
+    ...metricsCalls(host),
   })
 }

@@ -121,7 +121,9 @@ export interface VpnCalls extends VpnKindCalls {
    * List every tunnel that is set up, in the order in which they were added, with its state now.
    *
    * The state is that of interfaces, routes and clients on this machine, so a tunnel dropped in a shell shows so too.
-   * One whose client does not answer within 3 s is `failed`, and the others are listed.
+   * One whose client does not answer within 3 s is `failed`, and the others are listed. A command of a turn with the
+   * power `sandbox` lists, dials and drops them too, where maintainers alone spoke and the safety policy allows the
+   * action `sandbox.vpn`.
    */
   'GET /vpn'(): VpnList
 

@@ -1,5 +1,7 @@
 import type { Contract, Host } from '../../sdk/index.js'
 import { repeat } from '../../sdk/node/concurrency/repeat.js'
+import { assertTurnMay } from '../../sdk/node/access/turns/turn-asks.js'
+import { usesConnection } from '../../sdk/node/access/turns/turn-connections.js'
 import { FortinetClient } from './clients/fortinet.js'
 import { IpsecClient } from './clients/ipsec.js'
 import { OpenvpnClient } from '../../sdk/node/tunnels/openvpn.js'
@@ -43,10 +45,18 @@ export const activate = async (host: Host): Promise<void> => {
 
   await host.serve(vpnContract, {
     ...vpnKindCalls({ links, entries, folders, machine: thisVpnMachine }),
-    'GET /vpn': async () => ({ links: await links.views.list() }),
+    'GET /vpn': async (_, context) => {
+      await assertTurnMay(host, context, { type: 'vpn', text: 'list the tunnels' })
+      const all = await links.views.list()
+      return { links: all.filter(({ id }) => usesConnection(context.caller, id)) }
+    },
     'GET /vpn/{id}': async ({ id }) => links.views.detail(await entries.get(id)),
-    'POST /vpn/{id}/connect': ({ id, otp }, context) => links.connect(id, otp, context),
+    'POST /vpn/{id}/connect': async ({ id, otp }, context) => {
+      await assertTurnMay(host, context, { type: 'vpn', text: `connect ${id}` }, id)
+      return links.connect(id, otp, context)
+    },
     'POST /vpn/{id}/disconnect': async ({ id }, context) => {
+      await assertTurnMay(host, context, { type: 'vpn', text: `disconnect ${id}` }, id)
       await entries.get(id)
       await links.drop(id, context)
       return { ok: true }

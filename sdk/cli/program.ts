@@ -14,14 +14,17 @@ import { groupVerb, knownGroups } from './calls/find.js'
 import { calls } from './calls/list.js'
 import { withVerbs } from './calls/named-calls.js'
 import { candidates, type FittingWords } from './complete/complete.js'
+import { commandsVerb, contractVerb, versionVerb } from './lines/commands.js'
 import { configVerb } from './verbs/config.js'
 import { completion, FILES_FIT, wordsOf } from './verbs/completion.js'
 import { archive, rename, steerVerb } from './verbs/conversation.js'
+import { deploy } from './deploy/deploy.js'
 import { doctor } from './doctor/doctor.js'
 import { events } from './verbs/events.js'
 import { agentsVerb, diff, discard, land } from './verbs/fleet.js'
 import { extension } from './verbs/extension/extension.js'
 import { exitCodesHelp, programHelp, verbHelp } from './help.js'
+import { lined } from './lines/lined.js'
 import { link } from './verbs/link.js'
 import { login } from './verbs/access/login.js'
 import { logsVerb } from './verbs/logs.js'
@@ -95,18 +98,23 @@ export const VERBS: readonly Verb[] = [
   network,
   configVerb,
   bundle,
+  deploy,
   call,
   calls,
+  contractVerb,
   completion,
   acpVerb,
   mcpVerb,
   scriptAgentVerb,
+  commandsVerb,
+  versionVerb,
 ]
 
 /** Runs the program and returns its exit code; prints a failure as one sentence on standard error. */
 export const runProgram = async (args: readonly string[], terminal: Terminal): Promise<number> => {
   try {
-    return await dispatch(args, terminal)
+    const work = (to: Terminal) => dispatch(args, to)
+    return (await lined(args, terminal, work)) ?? (await work(terminal))
   } catch (error) {
     if (terminal.signal.aborted) return interrupted(terminal.signal.reason)
     const { code, message, reason } = exitFor(error)

@@ -21,6 +21,7 @@ const BENCHES = [
   'usage',
   'outputs',
   'native',
+  'models/translator',
   'programs',
   'git',
   'writes/inventory',

@@ -16,6 +16,7 @@ import { createAuth } from '../../kernel/auth/auth.js'
 import { Boot } from '../../kernel/boot.js'
 import { Calls } from '../../kernel/calls.js'
 import { App } from '../../kernel/http/app.js'
+import { CallFigures } from '../../kernel/http/call-figures.js'
 import { OpenStreams } from '../../kernel/streams/open-streams.js'
 import { createLog } from '../../kernel/logs/log.js'
 import type { PluginManifest } from '../../kernel/manifest.js'
@@ -247,6 +248,7 @@ const whole = async (): Promise<{ listener: RequestListener; token: string }> =>
     bodies: new RequestBodies(),
     connections: new Connections(),
     log: createLog(true, () => {}),
+    figures: new CallFigures(),
     http: {},
     uploads: '',
   })

@@ -98,10 +98,30 @@ t.test('a port in use is one message and changes nothing', async t => {
   t.notOk(existsSync(join(data, 'daemon.lock')))
 })
 
-t.test('a missing workspace is one message', async t => {
-  const { code, stderr } = await fails(['--workspace', join(t.testdir(), 'none')])
-  t.equal(code, 1)
-  t.match(stderr, /^sandbox: the workspace .*none cannot be read: ENOENT\n$/)
+t.test('a value that does not fit is one message and exit code 2, and nothing is begun', async t => {
+  const { workspace, data } = folders(t)
+  const broken = join(workspace, '..', 'broken.json')
+  writeFileSync(broken, '{')
+  const values: readonly (readonly [flags: string[], says: RegExp])[] = [
+    [['--workspace', join(workspace, 'none')], /the workspace .*none cannot be read: ENOENT/],
+    [['--workspace', broken], /the workspace .*broken\.json is not a folder/],
+    [['--data', join(workspace, 'inside')], /the data folder .*inside is inside the workspace/],
+    [['--port', 'x'], /--port expects a number from 0 to 65535, found x/],
+    [['--preview-port', '99999'], /--preview-port expects a number from 0 to 65535, found 99999/],
+    [['--public-url', 'ftp://a'], /--public-url expects an address such as https:.*, found ftp:\/\/a/],
+    [['--config', broken], /the configuration .*broken\.json is not JSON/],
+    [['--config', `${broken}-none`], /the configuration .* cannot be read: ENOENT/],
+    [['--store', 'file://a:secret@b'], /store: expected an address such as sqlite:/],
+    [['--unknown'], /Unknown option '--unknown'/],
+  ]
+  for (const [flags, says] of values) {
+    const { code, stderr } = await fails(['--workspace', workspace, '--data', data, ...flags])
+    t.equal(code, 2, flags.join(' '))
+    t.match(stderr, says)
+    t.match(stderr, /^sandbox: [^\n]*\n$/, 'one line')
+    t.notMatch(stderr, 'secret')
+    t.notOk(existsSync(join(data, 'daemon.lock')), 'nothing holds the folder')
+  }
 })
 
 t.test('a data folder that cannot be written is one message', async t => {

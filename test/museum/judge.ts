@@ -52,9 +52,15 @@ const QUESTIONS: Verdict = {
   settings: 'cd "$(git rev-parse --git-common-dir)" && cat config && ls hooks 2>&1',
   stash: 'git stash list --format=%H',
   submodules:
-    'git submodule --quiet foreach --recursive '
+    "! git ls-files -s | grep -q '^160000' || git submodule --quiet foreach --recursive "
     + '"git rev-parse HEAD; git symbolic-ref -q HEAD; git status --porcelain=v2" 2>&1',
 }
+
+/** Between two answers of one shell: a shell for each question would take as long as git. */
+const NEXT = '\n--- next answer ---\n'
+const ASKED = Object.values(QUESTIONS)
+  .map(command => `( ${command} ) 2>&1`)
+  .join(`\nprintf '${NEXT.replaceAll('\n', '\\n')}'\n`)
 
 /** The branches of the conversations in a repository. */
 export const OWN_BRANCHES =
@@ -62,9 +68,10 @@ export const OWN_BRANCHES =
 
 /** Asks git about a repository. */
 export const judge = async (person: Person, dir: string): Promise<Verdict> => {
-  const found: { [about: string]: string } = {}
-  for (const [about, command] of Object.entries(QUESTIONS)) found[about] = (await as(person, command, dir)).text
-  return found
+  const answers = (await as(person, ASKED, dir)).text.split(NEXT)
+  const asked = Object.keys(QUESTIONS)
+  if (answers.length !== asked.length) throw new Error(`${asked.length} questions, ${answers.length} answers`)
+  return Object.fromEntries(asked.map((about, at) => [about, answers[at]!]))
 }
 
 /** All files of a folder without git's and the sandbox's own, each with its mode; names as bytes. */

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import t from 'tap'
 import { scaffoldFiles } from '../../plugins/extensions/scaffold/scaffold-files.js'
@@ -60,6 +60,19 @@ const makeAuthorsFolder = async (): Promise<string> => {
 }
 
 const author = await makeAuthorsFolder()
+
+t.test('every link of a page in the package leads to a file in the package', async t => {
+  const installed = join(author, 'node_modules/sandbox-daemon')
+  const pages = globSync('**/*.md', { cwd: installed })
+  t.ok(pages.includes('plugins/agent/README.md'), `${pages.length} pages`)
+  const lost = pages.flatMap(page =>
+    [...readFileSync(join(installed, page), 'utf8').matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)]
+      .map(([, link = '']) => link)
+      .filter(link => !/^[a-z]+:/.test(link) && !existsSync(join(installed, dirname(page), link)))
+      .map(link => `${page}: ${link}`),
+  )
+  t.same(lost, [])
+})
 
 t.test('a new extension compiles against the packed package, and its test passes', async t => {
   for (const [file, text] of Object.entries(scaffoldFiles('ada', 'hello'))) writeFileSync(join(author, file), text)

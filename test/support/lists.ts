@@ -1,7 +1,10 @@
 import { randomInt } from 'node:crypto'
 
-/** `npm run crash` runs every case, and any other run with `SANDBOX_TESTS=all`, which `.ci/run` sets. */
-export const EVERY_CASE = process.env['SANDBOX_CRASH_KILLS'] !== undefined || process.env['SANDBOX_TESTS'] === 'all'
+/** `npm run crash`, and `SANDBOX_TESTS=every`: nothing is left out, however alike cases are. */
+const EVERY_ONE = process.env['SANDBOX_CRASH_KILLS'] !== undefined || process.env['SANDBOX_TESTS'] === 'every'
+
+/** Whether a run is a whole one: `SANDBOX_TESTS=all`, which `.ci/run` sets. */
+export const EVERY_CASE = EVERY_ONE || process.env['SANDBOX_TESTS'] === 'all'
 
 /** A pattern that matches a list with exactly these items: a plain list as pattern also matches a longer one. */
 export const exactly = (...items: readonly unknown[]): { readonly length: number } => ({
@@ -20,11 +23,11 @@ export const crashSeed = (): number =>
   )
 
 /**
- * Of a long list of like cases the same few in each run, spread over the list; every one with `EVERY_CASE`, or as many
- * as `whole`, where each takes seconds and is of a kind with its neighbours.
+ * Of a long list of like cases the same few in each run, spread over the list. A whole run has every one, or as many as
+ * `whole`, where each takes seconds and is of a kind with its neighbours; `SANDBOX_TESTS=every` has these too.
  */
 export const spread = <T>(cases: readonly T[], few: number, whole = Infinity): readonly T[] => {
-  const most = EVERY_CASE ? Math.ceil(whole) : few
+  const most = EVERY_ONE ? Infinity : Math.ceil(EVERY_CASE ? whole : few)
   return cases.length <= most
     ? cases
     : Array.from({ length: most }, (_, at) => cases[Math.floor((at * cases.length) / most)]!)

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { Refusal, refuse } from '../../../sdk/index.js'
 import { secondsUntil } from '../../../sdk/node/access/failures.js'
 import type { ProviderDefinition } from '../../providers/contract.js'
-import type { AccountLease, ProviderLimits } from '../contract.js'
+import type { AccountLease, AccountStanding, ProviderLimits } from '../contract.js'
 import { headersFor } from '../provider-wire.js'
 import type { StoredAccount, StoredAccounts } from '../stored-accounts.js'
 import type { Renewals } from './renewals.js'
@@ -23,7 +23,11 @@ export interface LeaseAsked {
   readonly account?: string
   readonly prefer?: string
   readonly model?: string
+  /** These are not lent unless they are named. */
+  readonly besides?: readonly string[]
 }
+
+const CAN_SERVE = new Set<AccountStanding>(['room', 'unmeasured'])
 
 /** Lends the credentials of accounts. */
 export class Leases {
@@ -51,7 +55,7 @@ export class Leases {
     const wanted = named ?? stays
     if (wanted) return this.#lent(definition, await renewals.fresh(wanted))
     for (const tried = new Set<string>(); ;) {
-      const account = this.#best(definition, asked.model)
+      const account = this.#best(definition, asked)
       try {
         return this.#lent(definition, await renewals.fresh(account))
       } catch (error) {
@@ -70,8 +74,12 @@ export class Leases {
     this.#held.delete(lease)
   }
 
-  #best(definition: ProviderDefinition, model: string | undefined): StoredAccount {
-    const { next, reopensAt, limits } = this.#deps.rank(definition, model)
+  #best(definition: ProviderDefinition, { model, besides = [] }: LeaseAsked): StoredAccount {
+    const { next: first, reopensAt, limits } = this.#deps.rank(definition, model)
+    const next =
+      besides.length === 0
+        ? first
+        : limits.find(({ account, standing }) => CAN_SERVE.has(standing) && !besides.includes(account))?.account
     const account = next === undefined ? undefined : this.#deps.accounts.get(definition.id, next)
     if (account) return account
     if (limits.length === 0)

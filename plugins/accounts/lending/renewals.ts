@@ -68,7 +68,7 @@ export class Renewals {
 
   async #renewed(account: StoredAccount, refused: string | undefined): Promise<StoredAccount> {
     const { credential, provider, id } = account
-    const { expiresAt = Infinity, refresh } = credential!
+    const { expiresAt = Infinity, refresh, clientId } = credential!
     const usable = refused === undefined && expiresAt > Date.now()
     if (refresh === undefined)
       return this.#ended(account, credential!.kind === 'key' ? 'the provider refused the key' : 'its sign-in has ended')
@@ -76,7 +76,7 @@ export class Renewals {
     if (failed && failed.until > Date.now()) return usable ? account : refuse('dependency', failed.message)
     const definition = await this.#deps.definition(provider)
     try {
-      const next = await this.#deps.oauth.renew(definition, refresh)
+      const next = await this.#deps.oauth.renew(definition, refresh, clientId)
       this.#failed.delete(id)
       return (await this.#deps.accounts.change(account, before => ({ ...before, credential: next }))) ?? gone(account)
     } catch (error) {

@@ -8,6 +8,8 @@ export interface SignInProof {
   readonly redirectUri?: string
   readonly deviceCode?: string
   readonly intervalMs?: number
+  /** The person's own client, where the definition names none. */
+  readonly clientId?: string
 }
 /** An attempt to sign in, as it is kept: encrypted while it has a proof. */
 export interface SignInAttempt extends ProviderSignIn {

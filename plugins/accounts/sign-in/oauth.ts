@@ -64,6 +64,10 @@ export const signInPage = (
   return url.href
 }
 
+/** The definition with the client of the person who signs in; undefined: it has its own. */
+export const asClient = (definition: ProviderDefinition, clientId: string | undefined): ProviderDefinition =>
+  clientId === undefined ? definition : { ...definition, auth: { ...definition.auth, clientId } }
+
 /** Speaks OAuth with the providers of definitions. */
 export class OAuth {
   readonly #ask: AskProvider
@@ -96,10 +100,10 @@ export class OAuth {
   }
 
   /** Renews a credential; the provider may keep its refresh token, or rotate it. */
-  async renew(definition: ProviderDefinition, refresh: string): Promise<AccountCredential> {
+  async renew(definition: ProviderDefinition, refresh: string, clientId?: string): Promise<AccountCredential> {
     const form = { grant_type: 'refresh_token', refresh_token: refresh }
-    const { credential } = await this.#tokens(definition, form, [refresh])
-    return { refresh, ...credential }
+    const { credential } = await this.#tokens(asClient(definition, clientId), form, [refresh])
+    return { refresh, ...credential, ...(clientId !== undefined && { clientId }) }
   }
 
   /** Begins the sign-in of a device. */
@@ -128,8 +132,8 @@ export class OAuth {
   }
 
   /** Asks the provider to revoke a credential; false: it cannot, or did not. */
-  async revoke(definition: ProviderDefinition, { value, refresh }: AccountCredential): Promise<boolean> {
-    const { revokeUrl, clientId, clientSecret } = definition.auth
+  async revoke(definition: ProviderDefinition, { value, refresh, clientId: own }: AccountCredential): Promise<boolean> {
+    const { revokeUrl, clientId, clientSecret } = asClient(definition, own).auth
     if (revokeUrl === undefined) return false
     const revoked = async (token: string, hint: string): Promise<boolean> => {
       const form = { token, token_type_hint: hint, client_id: clientId, client_secret: clientSecret }

@@ -9,7 +9,7 @@ import type { AskProvider } from '../provider-wire.js'
 import type { StoredAccount } from '../stored-accounts.js'
 import type { SignInAttempt, SignInAttempts, SignInProof } from './attempts.js'
 import { openLoopback, type LoopbackListener, type LoopbackPage } from './loopback.js'
-import { signInPage, OAuthRefusal, type GrantedAccount, type OAuth } from './oauth.js'
+import { asClient, signInPage, OAuthRefusal, type GrantedAccount, type OAuth } from './oauth.js'
 
 /** What signing in needs of the group. */
 export interface SignInDeps {
@@ -32,6 +32,8 @@ export interface SignInAsked {
   readonly flow?: SignInFlow
   readonly account?: string
   readonly label?: string
+  /** The person's own client at the provider. */
+  readonly clientId?: string
   readonly by: string
 }
 /** What a person finishes one with. */
@@ -75,7 +77,12 @@ export class SignIns {
     }
   }
 
-  async start(definition: ProviderDefinition, { by, account, label, flow: asked }: SignInAsked): Promise<SignInStart> {
+  async start(
+    known: ProviderDefinition,
+    { by, account, label, flow: asked, clientId }: SignInAsked,
+  ): Promise<SignInStart> {
+    if (clientId !== undefined) assertTakesClient(known)
+    const definition = asClient(known, clientId)
     const flow = flowOf(definition, asked)
     const retryAfter = this.#starts.wait(by)
     if (retryAfter !== undefined)
@@ -101,7 +108,9 @@ export class SignIns {
     const { proof, lastsMs = LASTS_MS, ...shown } = await this.#begin(definition, attempt)
     const expiresAt = startedAt + Math.min(lastsMs, LASTS_MS)
     try {
-      this.#await(await this.#deps.attempts.set({ ...attempt, expiresAt, proof }))
+      const page = shown.finish !== 'none' && { page: shown.url }
+      const client = flow !== 'key' && clientId !== undefined && { clientId }
+      this.#await(await this.#deps.attempts.set({ ...attempt, expiresAt, proof: { ...proof, ...client }, ...page }))
     } catch (error) {
       this.#release(attempt.handshake)
       throw error
@@ -174,11 +183,11 @@ export class SignIns {
   }
 
   #redeem(attempt: SignInAttempt, code: string, pasted: boolean): Promise<StoredAccount> {
-    const { verifier = '', redirectUri } = attempt.proof ?? {}
+    const { verifier = '', redirectUri, clientId } = attempt.proof ?? {}
     const asked = { code, verifier, ...(redirectUri !== undefined && { redirectUri }) }
     return this.#complete(
       attempt,
-      async () => this.#deps.oauth.redeem(await this.#deps.definition(attempt.provider), asked),
+      async () => this.#deps.oauth.redeem(asClient(await this.#deps.definition(attempt.provider), clientId), asked),
       pasted,
     )
   }
@@ -194,7 +203,7 @@ export class SignIns {
     const withdrawn = () => refuse('conflict', `the sign-in was abandoned meanwhile: ${OVER}`)
     let granted: GrantedAccount
     try {
-      granted = await grant()
+      granted = toClient(exchanging, await grant())
     } catch (error) {
       if (!stands()) return withdrawn()
       const refusal = refusalFor(error)
@@ -273,7 +282,8 @@ export class SignIns {
     const { provider, proof = {}, handshake } = attempt
     let granted: GrantedAccount
     try {
-      granted = await this.#deps.oauth.poll(await this.#deps.definition(provider), proof.deviceCode ?? '')
+      const definition = asClient(await this.#deps.definition(provider), proof.clientId)
+      granted = await this.#deps.oauth.poll(definition, proof.deviceCode ?? '')
     } catch (error) {
       const now = this.#deps.attempts.get(handshake)
       if (now?.state !== 'waiting') return
@@ -288,7 +298,10 @@ export class SignIns {
     }
     const now = this.#deps.attempts.get(handshake)
     if (now?.state !== 'waiting')
-      return void (await this.#deps.oauth.revoke(await this.#deps.definition(provider), granted.credential))
+      return void (await this.#deps.oauth.revoke(
+        await this.#deps.definition(provider),
+        toClient(attempt, granted).credential,
+      ))
     await this.#complete(now, async () => granted, false)
   }
 
@@ -305,7 +318,7 @@ export class SignIns {
 
   /** Ends an attempt: nothing waits for it any more, and its proof is destroyed. */
   async #end(
-    { proof: _proof, ...attempt }: SignInAttempt,
+    { proof: _proof, page: _page, ...attempt }: SignInAttempt,
     state: ProviderSignIn['state'],
     more: Pick<SignInAttempt, 'account' | 'detail'> = {},
   ): Promise<void> {
@@ -343,8 +356,8 @@ const flowOf = ({ id, label, auth }: ProviderDefinition, asked: SignInFlow | und
   if (flow !== 'key' && lacksClient(auth))
     return refuse(
       'unprocessable',
-      `${label} has no client id: set auth.clientId in ${id}.json, in the folder that models.providers of the `
-        + 'deployment names',
+      `${label} has no client id: give that of a client of your own as clientId, or set auth.clientId in ${id}.json, `
+        + 'in the folder that models.providers of the deployment names',
     )
   return flow
 }
@@ -352,6 +365,15 @@ const flowOf = ({ id, label, auth }: ProviderDefinition, asked: SignInFlow | und
 /** The flow of clients that know one: the first that the sandbox completes by itself, where there is one. */
 export const plainFlow = ({ auth }: ProviderDefinition): SignInFlow | undefined =>
   auth.flows.find(flow => (flow === 'device' || flow === 'redirect') && !lacksClient(auth)) ?? auth.flows[0]
+
+/** What was granted, with the client that it was given to. */
+const toClient = ({ proof: { clientId } = {} }: SignInAttempt, granted: GrantedAccount): GrantedAccount =>
+  clientId === undefined ? granted : { ...granted, credential: { ...granted.credential, clientId } }
+
+const assertTakesClient = ({ label, auth }: ProviderDefinition): void => {
+  if (auth.clientId !== undefined || auth.grants === 'key')
+    refuse('unprocessable', `clientId: expected none, for ${label} has a client or needs none`)
+}
 
 const lacksClient = ({ grants, clientId }: ProviderDefinition['auth']): boolean =>
   grants !== 'key' && clientId === undefined

@@ -1,5 +1,6 @@
 import type { ContentDigest, Count, Millis, Positive } from '../../../sdk/types.js'
 import type { ConversationTraits, OpenCard, Origin, SubagentCount } from '../conversations/conversation.js'
+import type { BackgroundCount } from '../processes/contract.js'
 import type { LocalPlacement } from '../turn/input.js'
 import type { RunEnd, RunId } from '../turn/frames/frames.js'
 
@@ -119,6 +120,8 @@ export interface AgentCard extends ConversationTraits {
   toolUses?: Count
   /** The number of its subagents, and of the running ones; absent: it had none. */
   subagents?: SubagentCount
+  /** Its commands in the background; absent: it has none. */
+  processes?: BackgroundCount
   diff?: DiffTotals
   /** Only if some landed work was removed since. */
   landedPresence?: LandedPresence

@@ -20,6 +20,8 @@ export interface TurnNoteParts {
   readonly facts: NoteFacts
   /** Notes of connections and extensions, and those that the settings ask for. */
   readonly more: { readonly before: readonly TurnNote[]; readonly after: readonly TurnNote[] }
+  /** What of the workspace is not committed. */
+  readonly uncommitted: TurnNote | undefined
   /** Answers to its needs. */
   readonly answers: readonly TurnNote[]
   readonly folders: ToldTurn['folders']
@@ -34,7 +36,7 @@ export interface TurnNoteParts {
 export const turnNotes = async (
   { host, limits, kept }: Pick<TurnEnvironmentDeps, 'host' | 'limits' | 'kept'>,
   turn: Turn,
-  { skills, persona, around, facts, more, answers, folders, allowedTools, session, access }: TurnNoteParts,
+  { skills, persona, around, facts, more, uncommitted, answers, folders, allowedTools, session, access }: TurnNoteParts,
 ): Promise<TurnNote[]> => {
   const { attended, input } = turn.message
   const { editorContext } = input
@@ -54,6 +56,7 @@ export const turnNotes = async (
         ...(inContext && around && { repositories: around.repos }),
         ...(editorContext && { editorContext }),
       }),
+      ...(uncommitted && persona?.notes.includes('context') !== false ? [uncommitted] : []),
       ...more.after,
       ...(teaches
         ? await taught(host, {

@@ -6,7 +6,8 @@ import type {
   ToolAsked,
   ToolElicits,
 } from '../../capabilities/contract.js'
-import type { ExtensionToolEvent, ToolOffers, ToolServes } from '../../extensions/contract.js'
+import type { ExtensionToolEvent, ToolOffers, ToolPays, ToolServes } from '../../extensions/contract.js'
+import type { PaymentRequest } from '../../../sdk/node/extension/protocol.js'
 import type { TurnPersona } from '../../personas/contract.js'
 import { shownPicture, type KeepPicture } from '../outputs/pictures.js'
 import type { CardDraft, OfferedTool, SentPicture, ToolResult } from '../providers/adapter.js'
@@ -30,6 +31,8 @@ export interface ConnectedCall {
   readonly progress: (text: string) => void
   /** Shows how a service runs that a person allowed. */
   readonly show: (frame: Frame) => void
+  /** Pays on behalf of an extension, as a call of the tool Pay of the turn: the `nth` of this call. */
+  readonly pay: (input: PaymentRequest, nth: number) => Promise<ToolResult>
   /** Keeps pictures for models that see. */
   readonly picture?: KeepPicture | undefined
 }
@@ -84,7 +87,7 @@ export class ServerTools {
   async call(
     { server, name }: ConnectedTool,
     input: object,
-    { signal, ask, progress, show, picture }: ConnectedCall,
+    { signal, ask, progress, show, pay, picture }: ConnectedCall,
   ): Promise<ToolResult> {
     const asked = { ...this.#turn, server, name, input: { ...input } }
     const cards = new Map<string, string>()
@@ -93,6 +96,7 @@ export class ServerTools {
       if (event.kind === 'result') return resultOf(event, `${server} ${name}`, picture)
       if (event.kind === 'elicit') await this.#answer(event, ask)
       else if (event.kind === 'offer') await this.#offer(event, ask, cards)
+      else if (event.kind === 'pay') await this.#pay(event, pay)
       else if (event.kind === 'served') show(serviceFrame(event, cards.get(event.id)!))
       else if (performance.now() - shownAt >= PROGRESS_MS) {
         shownAt = performance.now()
@@ -118,6 +122,12 @@ export class ServerTools {
     const approve = reply?.kind === 'service_offer' && reply.approve
     if (approve) cards.set(id, reply.requestId)
     await this.#host.call('extensions.answerOffer', { id, approve })
+  }
+
+  /** Pays for an extension, and says what came of it. */
+  async #pay({ id, nth, payment }: ToolPays, pay: ConnectedCall['pay']): Promise<void> {
+    const { ok, text } = await pay(payment, nth)
+    await this.#host.call('extensions.answerPayment', { id, ok, text })
   }
 
   async #answer(asked: ToolElicits, ask: ConnectedCall['ask']): Promise<void> {

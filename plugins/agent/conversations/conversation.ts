@@ -1,6 +1,7 @@
 import type { ReachFolder } from '../../../sdk/reach.js'
 import type { Count, Millis } from '../../../sdk/types.js'
 import type { ExperimentArm } from '../briefing/contract.js'
+import type { BackgroundCount } from '../processes/contract.js'
 import type {
   Card,
   ConversationId,
@@ -188,4 +189,6 @@ export interface ConversationState {
   resumesAt?: Millis
   waiting: Count
   queuePaused: boolean
+  /** Its commands in the background. */
+  processes?: BackgroundCount
 }

@@ -1,12 +1,13 @@
 import type { Handlers } from '../../../sdk/index.js'
 import { WORK, type ConversationNetworks } from '../turn/environment/networks.js'
 import type { NetworkCalls } from './contract.js'
+import { admitTurn, type TurnAdmissionDeps } from './turn-reach.js'
 
 /** What the network of programs without a conversation is called where conversations are expected. */
 const SHOWN = 'programs-without-a-conversation'
 
 /** Serves the networks of conversations to the group that shows their servers. */
-export const networkCalls = (networks: ConversationNetworks): Handlers<NetworkCalls> => ({
+export const networkCalls = (networks: ConversationNetworks, admission: TurnAdmissionDeps): Handlers<NetworkCalls> => ({
   'networks.listening': async () => ({
     networks: (await networks.listening())
       // The network in which a warm copy is made belongs to no conversation.
@@ -16,6 +17,10 @@ export const networkCalls = (networks: ConversationNetworks): Handlers<NetworkCa
   'networks.relay': async ({ conversationId: id, ...server }) => ({
     path: await networks.relay(id === SHOWN ? WORK : id, server),
   }),
+  'networks.admit': async asked => {
+    await admitTurn(admission, asked)
+    return { ok: true }
+  },
   'networks.work': async () => {
     const entered = await networks.work()
     if (!entered) return {}

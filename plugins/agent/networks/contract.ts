@@ -1,4 +1,5 @@
 import type { tags } from 'typia'
+import type { Ok } from '../../../sdk/types.js'
 import type { ConversationId } from '../turn/frames/frames.js'
 
 /** A socket on which a program of a conversation listens, in the network of the conversation. */
@@ -25,6 +26,14 @@ export interface WorkNetwork {
   authorities?: string
 }
 
+/** What a turn asks of the machine's network with its own credential. */
+export interface NetworkAction {
+  conversationId: ConversationId
+  type: 'vpn' | 'disks' | 'exit'
+  /** What it asks for, for the safety policy and its log. */
+  text: string
+}
+
 /** The networks of conversations. */
 export interface NetworkCalls {
   /** The sockets on which programs listen in networks of conversations, without those that the daemon placed there. */
@@ -46,4 +55,10 @@ export interface NetworkCalls {
    * and where the settings share the machine's. It follows the settings of conversations.
    */
   'networks.work'(): { network?: WorkNetwork }
+
+  /**
+   * Refuses what a turn asks for with its own credential, unless maintainers alone spoke in its conversation and the
+   * safety policy allows the action `sandbox.<type>`.
+   */
+  'networks.admit'(input: NetworkAction): Ok
 }

@@ -2,13 +2,15 @@ import { once } from 'node:events'
 import { createServer, request, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { pipeline } from 'node:stream'
-import { ignored, type Host } from '../../../sdk/index.js'
+import { ignored, type Host, type TurnReach } from '../../../sdk/index.js'
 import { hashOf, holds } from '../../../sdk/node/access/secret.js'
 import type { Listener } from '../../../sdk/node/network/addresses.js'
 import { DAEMON_PORT } from '../../../sdk/node/network/own-network.js'
 import type { Env } from '../../../sdk/node/programs/run.js'
 import { patternFor, routePattern, type RoutePattern } from '../../../sdk/node/extension/entries.js'
 import type { StoredValues } from '../secrets/stored-values.js'
+import type { GroupRoute } from '../../../sdk/kernel.js'
+import type { RunEntry } from '../turn/run-entry.js'
 import type { Turn } from '../turn/turn.js'
 import type { TurnNetwork } from '../turn/environment/networks.js'
 
@@ -32,9 +34,22 @@ const ASKED = [
   'content-length',
   'transfer-encoding',
   'idempotency-key',
+  'if-none-match',
+  'last-event-id',
+  'range',
   'user-agent',
 ] as const
-const ANSWERED = ['content-type', 'content-length', 'transfer-encoding', 'cache-control', 'retry-after'] as const
+const ANSWERED = [
+  'accept-ranges',
+  'cache-control',
+  'content-disposition',
+  'content-length',
+  'content-range',
+  'content-type',
+  'etag',
+  'retry-after',
+  'transfer-encoding',
+] as const
 
 /**
  * The variables with which commands of a turn call the daemon, made when the first command starts.
@@ -45,8 +60,11 @@ const ANSWERED = ['content-type', 'content-length', 'transfer-encoding', 'cache-
  */
 export const turnCredential = (
   deps: TurnCredentialDeps,
-  turn: Pick<Turn, 'conversationId' | 'run' | 'ended' | 'signal'>,
+  turn: Pick<Turn, 'conversationId' | 'run' | 'ended' | 'signal' | 'markOutside'> & {
+    readonly entry: Pick<RunEntry, 'onOutsiders'>
+  },
   network: Pick<TurnNetwork, 'serve'>,
+  reachNow: () => TurnReach,
   allowedTools: readonly string[] = TOOLS,
 ): (() => Promise<Env>) => {
   if (!TOOLS.every(tool => allowedTools.includes(tool))) return async () => ({})
@@ -55,16 +73,21 @@ export const turnCredential = (
     const { host, stored } = deps
     const { conversationId } = turn
     const { groups } = await host.call('kernel.groups')
-    const patterns = groups.flatMap(({ routes }) =>
-      routes.flatMap(({ call, turns }) => (turns ? (routePattern(call) ?? []) : [])),
-    )
-    const { id, token } = await host.call('kernel.turn.mint', { conversationId })
+    const reach = reachNow()
+    const isOwn = ({ turns }: GroupRoute) => turns === true || (turns === 'sandbox' && reach.sandbox)
+    const patternsOf = (is: (route: GroupRoute) => boolean) =>
+      groups.flatMap(({ routes }) => routes.flatMap(route => (is(route) ? (routePattern(route.call) ?? []) : [])))
+    const own = patternsOf(isOwn)
+    const reads = reach.sandbox ? patternsOf(route => !isOwn(route) && route.tokens?.includes('read') === true) : []
+    const minting = host.call('kernel.turn.mint', { conversationId, reach })
+    turn.entry.onOutsiders = async () => void (await host.call('kernel.turn.narrow', { id: (await minting).id }))
+    const { id, token } = await minting
     const shown = stored.hide({ name: TURN_TOKEN, value: token })
     // A server that is handed its connections keeps no list of them.
     const sockets = new Set<Socket>()
     let over = false
     const server = createServer((asked, answer) => {
-      passOn(deps, { token, patterns }, asked, answer).catch((error: unknown) => {
+      passOn(deps, { turn, token, own, reads }, asked, answer).catch((error: unknown) => {
         host.log.error('passing on a call of a turn failed', { run: turn.run, error: String(error) })
         answer.destroy()
       })
@@ -99,10 +122,29 @@ export const turnCredential = (
     }))
 }
 
+/** First segments of reads that show the workspace and the sandbox themselves, and no words of others. */
+const OWN_TREE: ReadonlySet<string> = new Set([
+  'areas',
+  'capabilities',
+  'git',
+  'history',
+  'info',
+  'panels',
+  'personas',
+  'ports',
+  'providers',
+  'settings',
+  'skills',
+  'workspace',
+])
+
 /** What one turn may ask for. */
 interface Granted {
   readonly token: string
-  readonly patterns: readonly RoutePattern[]
+  readonly turn: Pick<Turn, 'markOutside'>
+  readonly own: readonly RoutePattern[]
+  /** What it reads like a control token of scope `read`. */
+  readonly reads: readonly RoutePattern[]
 }
 
 const refused = (answer: ServerResponse, status: number, reason: string, message: string): void => {
@@ -130,7 +172,7 @@ const segmentsOf = (url: string): string[] | undefined => {
 
 const passOn = async (
   { host, listeners }: TurnCredentialDeps,
-  { token, patterns }: Granted,
+  { token, turn, own, reads }: Granted,
   asked: IncomingMessage,
   answer: ServerResponse,
 ): Promise<void> => {
@@ -140,16 +182,20 @@ const passOn = async (
   if (!isOwn(asked, token))
     return refused(answer, 401, 'unauthenticated', `expected the credential of this turn in ${HEADER}: $${TURN_TOKEN}`)
   const segments = segmentsOf(url)
-  if (!segments || !patternFor(patterns, method, segments)) {
-    const calls = patterns.map(({ entry }) => entry).join(', ')
+  const isRead = segments !== undefined && patternFor(reads, method, segments) !== undefined
+  if (!segments || (!isRead && !patternFor(own, method, segments))) {
+    const calls = own.map(({ entry }) => entry).join(', ')
+    const more = reads.length > 0 ? ', what a control token of scope read reads,' : ''
     return refused(
       answer,
       403,
       'forbidden',
-      `a turn may make the calls ${calls} and no other; propose what else is to be done at POST /approvals, so that a `
-        + 'person decides',
+      `a turn may make the calls ${calls}${more} and no other; propose what else is to be done at POST /approvals, so `
+        + 'that a person decides',
     )
   }
+  // Records hold words of others: they count as content from outside before the turn sees them.
+  if (isRead && !OWN_TREE.has(segments[0]!)) await turn.markOutside(`${method} /${segments[0]} of the sandbox`)
   const [listener] = await listeners().catch(() => [])
   // The turn ended, or its client left: a credential that has ended counts as a failed one.
   if (asked.socket.destroyed) return

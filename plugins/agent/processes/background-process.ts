@@ -93,11 +93,16 @@ export class BackgroundProcess {
     return Math.min(since, this.#written)
   }
 
-  /** What it wrote since a position, or since the last look, as far as that is still kept. */
+  /** What it wrote since a position, or since the last look, as far as that is still kept: this is a look. */
   output(since?: number): OutputPart {
-    const asked = this.place(since)
-    const from = Math.min(Math.max(asked, this.#written - this.#kept.length), this.#written)
+    const part = this.part(this.place(since))
     this.#seen = this.#written
+    return part
+  }
+
+  /** What it wrote since a position, as far as that is still kept. */
+  part(since: number): OutputPart {
+    const from = Math.min(Math.max(since, this.#written - this.#kept.length), this.#written)
     return { text: this.#kept.slice(this.#kept.length - (this.#written - from)), from, to: this.#written }
   }
 

@@ -5,6 +5,7 @@ import type { Trust } from '../../../sdk/node/wall/spec.js'
 import type { Walled } from '../../../sdk/node/wall/wall.js'
 import { shortText } from '../outputs/head-and-tail.js'
 import { BackgroundProcess, type ProcessFacts } from './background-process.js'
+import type { BackgroundCount } from './contract.js'
 
 const KEY = 'processes/'
 const MOST_RUNNING = 16
@@ -57,11 +58,15 @@ interface Stored {
 /** Why a command of an earlier daemon does not run. */
 export const WITH_SANDBOX = 'ended when the sandbox restarted'
 
+const isRunning = ({ process }: KnownProcess): boolean => process !== undefined && process.ended === undefined
+
 /** The dependencies of commands in the background. */
 export interface KeptProgramDeps {
   readonly store: Pick<Store, 'all' | 'set' | 'delete'>
   readonly log: Pick<Log, 'warn'>
   readonly masker: () => Masker
+  /** Called when a command of a conversation began or ended. */
+  readonly changed: (conversationId: string) => void
 }
 
 /** The commands that run in the background of conversations: they outlive turns, and end with their conversation. */
@@ -90,9 +95,27 @@ export class ConversationProcesses {
     return this.#held.get(conversationId)?.known ?? []
   }
 
+  /** The conversations that have or had commands in the background. */
+  get conversations(): readonly string[] {
+    return [...this.#held.keys()]
+  }
+
+  /** The ids of the commands of a conversation that run. */
+  running(conversationId: string): readonly string[] {
+    return this.all(conversationId)
+      .filter(isRunning)
+      .map(({ id }) => id)
+  }
+
+  /** How many commands of a conversation are known and run; undefined: none. */
+  count(conversationId: string): BackgroundCount | undefined {
+    const known = this.all(conversationId)
+    return known.length === 0 ? undefined : { running: known.filter(isRunning).length, total: known.length }
+  }
+
   /** Refuses one more where too many run. */
   assertRoom(conversationId: string): void {
-    const running = (known: readonly KnownProcess[]) => known.filter(({ process }) => process && !process.ended).length
+    const running = (known: readonly KnownProcess[]) => known.filter(isRunning).length
     const here = running(this.all(conversationId))
     if (here >= MOST_RUNNING)
       refuse('too-many', `expected at most ${MOST_RUNNING} commands in the background, found ${here}: end one first`)
@@ -113,19 +136,22 @@ export class ConversationProcesses {
     const process = new BackgroundProcess(facts, walled, { masker, paced: this.#paced }, timeoutMs)
     held.known.push({ ...facts, process, access, run, told: false })
     this.#keep(conversationId, held)
+    this.#deps.changed(conversationId)
     void process.over.then(() => {
       this.#ended.push(process)
       if (this.#ended.length > MOST_OUTPUTS) this.#ended.shift()?.drop()
       const ended = held.known.filter(one => !one.process || one.process.ended)
       for (const one of ended.slice(0, -MOST_ENDED)) held.known.splice(held.known.indexOf(one), 1)
-      if (!this.#closing && this.#held.get(conversationId) === held) this.#keep(conversationId, held)
+      if (this.#closing || this.#held.get(conversationId) !== held) return
+      this.#keep(conversationId, held)
+      this.#deps.changed(conversationId)
     })
     return process
   }
 
   /** Ends the commands of a conversation that `picks` says; `why` completes "was ended". */
   async end(conversationId: string, why: string, picks: (one: KnownProcess) => boolean = () => true): Promise<void> {
-    const ending = this.all(conversationId).filter(one => one.process && !one.process.ended && picks(one))
+    const ending = this.all(conversationId).filter(one => isRunning(one) && picks(one))
     await Promise.all(ending.map(({ process }) => process?.end(why)))
   }
 

@@ -263,8 +263,11 @@ export interface TurnIo {
   walled(program: TreeProgram): Promise<TreeCommand>
   /** The process for this program that the turn may share with other conversations; undefined: it needs its own. */
   shared(program: TreeProgram): Promise<SharedProgram | undefined>
-  /** Makes a server of the daemon reachable for the programs of the turn's tree; returns its address. */
-  expose(server: Server): Promise<string>
+  /**
+   * Makes a server of the daemon reachable for the programs of the turn's tree; returns its address. In a network of
+   * their own it has one port for the tool server, unless another is named.
+   */
+  expose(server: Server, port?: number): Promise<string>
   /**
    * Runs a subagent for the adapter's own tool call `callId`; returns when it has ended, or in the background when it
    * has started. Beyond a limit it fails at once. The tool `Delegate` does the same.

@@ -12,6 +12,7 @@ import { accountProviders } from './native/account-adapter.js'
 import { endpointAdapter } from './native/native-adapter.js'
 import { closedByShield, ModelShield } from './native/model-shield.js'
 import type { NativeDeps } from './native/native-turn.js'
+import { routedAdapter } from './routed/routed-adapter.js'
 import { RequestPaces } from './native/pace.js'
 
 /** Everything that people connect: agent programs, model servers, and accounts of providers. */
@@ -22,15 +23,17 @@ export const connectedProviders = (
   given: NativeDeps,
 ): ConnectedProviders[] => {
   const deps: NativeDeps = { ...given, paces: new RequestPaces(), shield: provider => new ModelShield(host, provider) }
+  const accountOf = (id: string, provider: string): string | undefined => {
+    const account = conversations.find(id)?.account
+    return account?.provider === provider ? account.id : undefined
+  }
   return [
     agentPrograms(host, vendor),
     modelServers(host, deps),
     accountProviders(host, {
       ...deps,
-      accountOf: (id, provider) => {
-        const account = conversations.find(id)?.account
-        return account?.provider === provider ? account.id : undefined
-      },
+      accountOf,
+      routed: definition => routedAdapter(host, definition, { native: deps, vendor, program: PROGRAM, accountOf }),
       stays: (id, provider, account) => conversations.update(id, { account: { provider, id: account } }),
     }),
   ]

@@ -142,6 +142,7 @@ export class MessageDelivery {
       const limits = limitsOfTurn(caller)
       const message: RunMessage = {
         ...(held === undefined && { lands: true }),
+        ...(caller.kind === 'session' && { byPerson: true }),
         ...(limits && { limits }),
         run: own?.run ?? minted('r'),
         ...(own?.approved && { approved: true }),

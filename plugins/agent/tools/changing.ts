@@ -3,6 +3,7 @@ import { refuse } from '../../../sdk/index.js'
 import { segmentsOf } from '../../../sdk/node/files/paths.js'
 import { change, textContent, textOf } from './content.js'
 import { appended, bytesIn, fileFormOf, rewritten } from './file-form.js'
+import { patched } from './edits/patched.js'
 import { editedLines } from './line-hashes.js'
 import { replacedParts } from './replaced.js'
 import { done, tool, type ToolContext } from './tool.js'
@@ -58,24 +59,25 @@ export const appendFile = tool('Append', {
 export const editFile = tool('Edit', {
   category: 'edit',
   describe: onPath,
-  refine: ({ old, from, to, after, all, edits, new: next }, misfit) => {
-    const ways = [old, from, after, edits].filter(way => way !== undefined).length
-    if (ways === 0) misfit('old', 'the text to replace, or a line in from or after', undefined)
-    if (ways > 1) misfit(old === undefined ? 'after' : 'old', 'one of old, from, after and edits', old ?? after)
+  refine: ({ old, from, to, after, all, edits, patch, new: next }, misfit) => {
+    const ways = [old, from, after, edits, patch].filter(way => way !== undefined).length
+    if (ways === 0) misfit('old', 'the text to replace, a line in from or after, edits or a patch', undefined)
+    if (ways > 1) misfit(old === undefined ? 'after' : 'old', 'one of old, from, after, edits and patch', old ?? after)
     if (to !== undefined && from === undefined) misfit('to', 'only with from', to)
     if (all !== undefined && old === undefined) misfit('all', 'only with old', all)
-    if (edits === undefined && next === undefined) misfit('new', 'the replacement', undefined)
-    if (edits !== undefined && next !== undefined) misfit('new', 'none beside edits', next)
+    const whole = edits !== undefined || patch !== undefined
+    if (!whole && next === undefined) misfit('new', 'the replacement', undefined)
+    if (whole && next !== undefined) misfit('new', 'none beside edits or a patch', next)
   },
-  run: async ({ path, old, from, to, after: behind, new: next = '', all, edits }, tree) => {
+  run: async ({ path, old, from, to, after: behind, new: next = '', all, edits, patch }, tree) => {
     let lines = ''
     let found = ''
     const parts = edits ?? (old === undefined ? undefined : [{ old, new: next, ...(all !== undefined && { all }) }])
     const { before, after } = await replace(tree, path, bytes => {
       if (!bytes) return refuse('not-found', `nothing in the workspace is named ${path}`)
       const { text, form } = fileFormOf(bytes, path)
-      if (parts) {
-        const edited = replacedParts(text, path, parts, form)
+      if (parts || patch !== undefined) {
+        const edited = parts ? replacedParts(text, path, parts, form) : patched(text, path, patch ?? '', form)
         found = edited.found === undefined ? '' : `; ${edited.found}`
         return bytesIn(edited.text, form)
       }

@@ -39,11 +39,11 @@ const REWRITES = new Set(['Write', 'Append', 'Edit'])
 const LOOKS = new Set<ToolCategory>(['read', 'search', 'think'])
 
 /** The schema of a tool; without line hashes an edit names no lines. */
-const offeredSchema = (tool: Tool, lineHashes: boolean): ToolSchema => {
+export const offeredSchema = (tool: Tool, lineHashes: boolean): ToolSchema => {
   const schema = tool.schema()
   if (lineHashes || schema.name !== 'Edit') return schema
   const { from: _from, to: _to, after: _after, ...properties } = schema.input.properties ?? {}
-  return { ...schema, description: 'Replace a text in a file, or several.', input: { ...schema.input, properties } }
+  return { ...schema, description: 'Replace texts of a file.', input: { ...schema.input, properties } }
 }
 
 /** The sandbox tools in one tree. */

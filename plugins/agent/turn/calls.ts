@@ -4,6 +4,7 @@ import { assertReaches, senderOf } from '../conversations/access.js'
 import { assertVisibleIn } from '../conversations/access-view.js'
 import { ok } from '../ok.js'
 import { attach, type AttachDeps } from './frames/attach.js'
+import type { ConversationProcesses } from '../processes/conversation-processes.js'
 import type { TurnCalls } from './contract.js'
 import type { CountedPrograms } from './environment/counted-programs.js'
 import type { LocalTurnEnvironment } from './environment/local-environment.js'
@@ -18,22 +19,28 @@ export interface TurnCallsDeps extends AttachDeps, SteerDeps {
   readonly resumes: PlannedResumes
   readonly environment: Pick<LocalTurnEnvironment, 'walled' | 'treeOf'>
   readonly counted: CountedPrograms
+  readonly processes: Pick<ConversationProcesses, 'running' | 'end'>
 }
 
 /** Serves the running turn. */
 export const turnCalls = (deps: TurnCallsDeps): Handlers<TurnCalls> => {
-  const { host, resumes } = deps
+  const { host, processes, resumes } = deps
   const see = assertVisibleIn(deps.conversations, deps.look)
   const running = (conversationId: string) =>
     deps.engine.live(conversationId) ?? refuse('conflict', `expected a running turn of ${conversationId}, found none`)
   return {
     'POST /agent/attach': (input, { caller, signal }) => attach(deps, input, caller, signal),
     'POST /agent/steer': async (input, context) => ok(steer(deps, input, await senderOf(host, context))),
-    'POST /agent/stop': async ({ conversationId }, { caller }) => {
+    'POST /agent/stop': async ({ conversationId, background = false }, { caller }) => {
       const conversation = await see(conversationId, caller)
       assertReaches(caller, conversation)
-      host.emit('conversation.stopped', { conversationId: conversation.id })
-      return ok(resumes.stop(conversationId))
+      const { id } = conversation
+      const before = processes.running(id)
+      host.emit('conversation.stopped', { conversationId: id })
+      const stopped = await resumes.stop(id)
+      if (background) await processes.end(id, 'when its conversation was stopped')
+      const after = processes.running(id)
+      return { ok: true, stopped, ended: before.filter(one => !after.includes(one)).length, running: after.length }
     },
     'POST /agent/switch-account': async (input, { caller }) => {
       await see(input.conversationId, caller)

@@ -74,6 +74,16 @@ export interface SpokenPiece {
   text: string
 }
 
+/** What a stop found. */
+export interface Stopped {
+  ok: true
+  /** `resume`: no turn ran, and one that an outage had ended is not resumed; `nothing`: no turn ran. */
+  stopped: 'turn' | 'resume' | 'nothing'
+  /** The commands in the background that ended, and those that go on. */
+  ended: Count
+  running: Count
+}
+
 /** The running turn: watch it, send it messages, stop it, move it to another provider. */
 export interface TurnCalls {
   /**
@@ -112,14 +122,15 @@ export interface TurnCalls {
   }): Ok
 
   /**
-   * Stop the turn; returns when it has fully ended, at most 15 s later.
+   * Stop the turn and say what was stopped; returns when it has fully ended, at most 15 s later.
    *
    * Files already written stay written, and nothing lands. A planned resume after an outage is dropped. Without a
-   * running turn it returns at once.
+   * running turn it returns at once. Commands that the turn started in the background end with it; those of earlier
+   * turns go on, unless `background` is true. The answer counts both.
    *
    * - 404: no such conversation
    */
-  'POST /agent/stop'(input: { conversationId: Text }): Ok
+  'POST /agent/stop'(input: { conversationId: Text; background?: boolean }): Stopped
 
   /**
    * Move a conversation to another account, model, provider or harness.

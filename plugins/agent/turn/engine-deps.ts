@@ -2,6 +2,7 @@ import type { Journals } from '../../../sdk/index.js'
 import type { KeyedMutex } from '../../../sdk/node/concurrency/keyed-mutex.js'
 import type { Conversations } from '../conversations/conversations.js'
 import type { Transcripts } from '../conversations/transcripts.js'
+import type { BackgroundCount } from '../processes/contract.js'
 import type { Providers } from '../providers/providers.js'
 import type { Queue } from '../queue/queue.js'
 import type { AdmitStep } from '../spending/admission.js'
@@ -43,6 +44,8 @@ export interface EngineDeps {
   readonly bill?: (turn: Turn, end: RunEnd) => Promise<void>
   /** Tells people that a turn has ended. */
   readonly tell?: (turn: Turn, end: RunEnd) => void
+  /** The commands in the background of a conversation. */
+  readonly processes?: (conversationId: string) => BackgroundCount | undefined
   /** How long to wait for an adapter after a stop. */
   readonly patienceMs?: number
   /** How long an open call may delay the move of a turn. */

@@ -44,7 +44,7 @@ export class Engine {
   #closing = false
 
   readonly #hooks: TurnHooks = {
-    cancel: turn => this.stop(turn.conversationId),
+    cancel: async turn => void (await this.stop(turn.conversationId)),
     afterAnswer: async (turn, card) => {
       // The tree must not change while a subagent works in it.
       if ((card.kind !== 'plan' && card.kind !== 'question') || turn.stopping || turn.record.helpers.open.length) return
@@ -75,6 +75,7 @@ export class Engine {
   state(conversation: Conversation): ConversationState {
     const turn = this.#turns.get(conversation.id)
     const { queue } = this.#deps
+    const processes = this.#deps.processes?.(conversation.id)
     const resumesAt = turn ? undefined : queue.resumable(conversation.id)?.at
     return {
       conversation: structuredClone(conversation),
@@ -82,6 +83,7 @@ export class Engine {
       ...(resumesAt !== undefined && { resumesAt }),
       waiting: queue.waiting(conversation.id).length,
       queuePaused: queue.paused(conversation.id),
+      ...(processes && { processes }),
     }
   }
 
@@ -404,12 +406,13 @@ export class Engine {
       .catch(error => this.#deps.host.log.error('closing the frames of a run failed', { run, error: String(error) }))
   }
 
-  /** Stops a conversation's turn; resolves when it has fully ended and no other has started. */
-  async stop(conversationId: string): Promise<void> {
+  /** Stops a conversation's turn, when it has fully ended and no other has started; whether there was one. */
+  async stop(conversationId: string): Promise<boolean> {
     const turn = this.#turns.get(conversationId)
-    if (!turn) return
+    if (!turn) return false
     await turn.stop()
     await turn.ended
+    return true
   }
 
   /** Stops the running turn and removes the conversation from the board, with its queue. */

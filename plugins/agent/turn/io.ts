@@ -232,7 +232,14 @@ const workerIo = (
     const live = new LiveOutput(turn.masker, progress)
     const came = foreign
       ? await calledOutside(
-          connected!.call(foreign, input, { signal, ask: card => raise(card), progress, show: push, picture }),
+          connected!.call(foreign, input, {
+            ...{ signal, ask: card => raise(card), progress, show: push, picture },
+            pay: async (payment, nth) => {
+              // What an extension wants paid is content from outside, so the smallest sum waits for a yes.
+              await turn.markOutside(`${foreign.server} ${foreign.name}`.slice(0, 200))
+              return tool('Pay', payment, `${id}.pay-${nth}`)
+            },
+          }),
           signal,
         )
       : await toolbox

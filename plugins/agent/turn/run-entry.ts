@@ -30,6 +30,8 @@ export interface RunMessage {
   readonly by: string
   /** Its sender may land; otherwise the work waits for somebody who may. */
   readonly lands?: boolean
+  /** A signed-in person sent it. */
+  readonly byPerson?: boolean
   /** Its sender is limited to areas, and so is its turn. */
   readonly limits?: AccessLimits
   /** A person or a token sent it, so cards can be answered. */
@@ -163,6 +165,8 @@ export class RunEntry {
   #tail: Promise<unknown> = Promise.resolve()
   /** Called when input of somebody who may not land, or content from outside, came in, before the turn uses it. */
   onOthers: (() => void) | undefined
+  /** Awaited when input of somebody who may not land came in, before the turn uses it. */
+  onOutsiders: (() => Promise<void>) | undefined
 
   constructor(journals: Pick<Journals, 'append' | 'rewrite' | 'remove'>, fields: EntryFields, lines = 0) {
     this.#journals = journals
@@ -184,11 +188,11 @@ export class RunEntry {
    * Changes what the entry says, a field that is undefined goes; in the journal when it returns, and with `flush` a
    * power cut takes back neither it nor what was written before.
    */
-  change(patch: Change, { flush = false } = {}): Promise<void> {
+  async change(patch: Change, { flush = false } = {}): Promise<void> {
     const line = lineOf(patch)
     this.#fields = merged([this.#fields, line]) as EntryFields
     if (patch.outsiders || patch.outside !== undefined) this.onOthers?.()
-    return this.#write(line, flush)
+    await Promise.all([this.#write(line, flush), patch.outsiders && this.onOutsiders?.()])
   }
 
   /** Removes the entry of an ended run; nothing is written after this. */

@@ -131,6 +131,7 @@ export const cardOf = (state: ConversationState, facts: CardFacts): AgentCard =>
       resumeAfterOutage: conversation.resumeAfterOutage,
       landRequested: conversation.landRequested,
       subagents: subagentsOf(state),
+      processes: state.processes,
       diff: facts.branchStatus.diff,
       landedPresence: facts.branchStatus.presence,
       landedMessage: facts.landed?.landedMessage,

@@ -109,7 +109,7 @@ interface Reported {
   readonly mode: LandMode
 }
 
-const paths = (done: readonly RepoLanding[], which: 'left' | 'resolving' | 'ignored'): RepoPaths[] =>
+const paths = (done: readonly RepoLanding[], which: 'left' | 'resolving' | 'ignored' | 'written'): RepoPaths[] =>
   done.flatMap(landing =>
     landing[which]?.length ? [{ repo: landing.repo, paths: landing[which].map(shownName) }] : [],
   )
@@ -411,6 +411,7 @@ export class Fleet {
     for (const { record } of done) if (record) await records.remove(record)
     failpoint('agents.landing.over')
     const [left, resolving, ignored] = [paths(done, 'left'), paths(done, 'resolving'), paths(done, 'ignored')]
+    const uncommitted = paths(done, 'written')
     const moved = done.flatMap(({ repo, commit }) => (commit === undefined ? [] : [{ repo, commit }]))
     if (outcomes.length > 0) {
       statuses.forget(id)
@@ -432,6 +433,7 @@ export class Fleet {
     return {
       landed,
       ...(held ? { held } : listed),
+      ...(uncommitted.length > 0 && { uncommitted }),
       ...(left.length > 0 && { left }),
       ...(resolving.length > 0 && { resolving }),
       ...(ignored.length > 0 && { ignored }),

@@ -89,6 +89,8 @@ export interface LandResult {
   conflicts?: LandConflict[]
   /** Files that now contain conflict markers. */
   resolving?: RepoPaths[]
+  /** The files that it wrote: they stand in the workspace uncommitted, and new conversations start without them. */
+  uncommitted?: RepoPaths[]
   /** Skipped paths, still outstanding. */
   left?: RepoPaths[]
   /** New files whose names your git ignores; it shows them as new files all the same, until you unstage them. */

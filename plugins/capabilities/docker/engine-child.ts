@@ -6,6 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
+import { ContainerNames, containerNamesOf, type Fields } from './container-names.js'
 import { ENGINE_FOLDER, ENGINE_SCRIPT, ENGINE_SOCKET, runtimeScript } from './engine-script.js'
 
 const START_MS = 25_000
@@ -109,7 +110,7 @@ const look = async (store: string): Promise<void> => {
   process.stdout.write(`${JSON.stringify({ version, driver })}\n`, () => process.exit(0))
 }
 
-type Fields = { [field: string]: unknown }
+const names = new ContainerNames()
 
 /** Networks that an engine behind the wall cannot make: its containers have that of their conversation instead. */
 const isMade = (mode: unknown): boolean => typeof mode !== 'string' || !/^(?:none|host|container:|ns:)/.test(mode)
@@ -118,22 +119,33 @@ const inNetworkOfConversation = (first: string, fields: Fields): Fields => {
   if (first.includes('/libpod/')) {
     const mode = (fields.netns as Fields | undefined)?.nsmode
     const stays = mode === 'none' || mode === 'host' || mode === 'container' || mode === 'path' || mode === 'pod'
-    const { Networks: _networks, portmappings: _ports, cni_networks: _names, ...rest } = fields
-    return stays ? fields : { ...rest, netns: { nsmode: 'host' } }
+    if (stays) return fields
+    const { Networks: _networks, portmappings: _ports, cni_networks: _names, hostadd, ...rest } = fields
+    const hosts = names.hosts(hostadd, containerNamesOf(first, fields))
+    return { ...rest, netns: { nsmode: 'host' }, hostadd: hosts, env: withoutProxy(fields.env, names.all) }
   }
   const host = (fields.HostConfig ?? {}) as Fields
   if (!isMade(host.NetworkMode)) return fields
-  const { PortBindings: _bindings, Links: _links, ...kept } = host
+  const { PortBindings: _bindings, Links: _links, ExtraHosts: extra, ...kept } = host
   const { NetworkingConfig: _networking, ...rest } = fields
-  return { ...rest, HostConfig: { ...kept, NetworkMode: 'host' } }
+  const ExtraHosts = names.hosts(extra, containerNamesOf(first, fields))
+  return { ...rest, HostConfig: { ...kept, NetworkMode: 'host', ExtraHosts } }
 }
 
+/** podman gives containers the proxy of the conversation, which knows nothing of the names of containers. */
+const withoutProxy = (env: unknown, hosts: readonly string[]): Fields => {
+  const direct = [process.env.no_proxy ?? process.env.NO_PROXY, ...hosts].filter(Boolean).join(',')
+  return { no_proxy: direct, NO_PROXY: direct, ...(env as Fields | undefined) }
+}
+
+/** Joining and leaving networks that are not made: every container has that of the conversation already. */
+const JOINS = /^POST (?:\/v[\d.]+)?(?:\/libpod)?\/networks\/[^/\s?]+\/(?:dis)?connect[ ?]/
 const CREATES = /^POST (?:\/v[\d.]+)?(?:\/libpod)?\/containers\/create[ ?]/
 /** Requests whose connection becomes the input and output of a container. */
 const ATTACHES = /^POST \S+\/(?:attach|exec\/[^/\s]+\/start)[ ?]/
 
-const said = (client: Socket, status: string, message: string): void => {
-  const body = JSON.stringify({ message })
+const said = (client: Socket, status: string, message?: string): void => {
+  const body = JSON.stringify(message === undefined ? {} : { message })
   const head = `content-type: application/json\r\nconnection: close\r\ncontent-length: ${Buffer.byteLength(body)}`
   client.end(`HTTP/1.1 ${status}\r\n${head}\r\n\r\n${body}`)
 }
@@ -187,12 +199,14 @@ const serveOne = async (client: Socket): Promise<void> => {
   const [first = '', ...lines] = begun.head.split('\r\n')
   const attaches = ATTACHES.test(first) || lines.some(line => /^upgrade:/i.test(line))
   const kept = attaches ? lines : [...lines.filter(line => !/^connection:/i.test(line)), 'Connection: close']
-  if (!CREATES.test(first)) return forward(client, [first, ...kept], begun.rest)
+  const joins = JOINS.test(first)
+  if (!joins && !CREATES.test(first)) return forward(client, [first, ...kept], begun.rest)
   const length = Number(/^content-length: *(\d+) *$/im.exec(begun.head)?.[1] ?? Number.NaN)
   if (Number.isNaN(length)) return said(client, '411 Length Required', 'expected a content-length')
   if (length > MOST_BODY) return said(client, '413 Content Too Large', `expected at most ${MOST_BODY} bytes`)
   const body = await bodyOf(client, begun.rest, length)
   if (!body) return void client.destroy()
+  if (joins) return said(client, '200 OK')
   let changed: string
   try {
     changed = JSON.stringify(inNetworkOfConversation(first, JSON.parse(body.toString()) as Fields))

@@ -1,9 +1,13 @@
 import { refuse, type Context, type Handlers, type Host } from '../../../sdk/index.js'
+import { usesConnection } from '../../../sdk/node/access/turns/turn-connections.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { Entries } from '../records/entries.js'
 import type { Vault } from '../records/vault.js'
 import type { OneTimeCode, OneTimeCodeCalls } from './contract.js'
 import { codeAt, SEED, SEED_EXPECTED } from './seed.js'
+
+/** Kinds of accounts of people, which no unattended turn without a persona uses. */
+const ACCOUNTS: ReadonlySet<string> = new Set(['browser', 'identity'])
 
 export interface OneTimeCodeDeps {
   readonly entries: () => Pick<Entries, 'get' | 'open'>
@@ -22,7 +26,15 @@ export const oneTimeCodes = (
   { entries, vault }: OneTimeCodeDeps,
 ): OneTimeCodes => {
   const of = async (id: string, context?: Context) => {
+    const turn = context?.caller.turn
+    if (context && !usesConnection(context.caller, id))
+      refuse('forbidden', `${id} is not among the connections that this turn may use: its persona names them`)
     const found = await entries().get(id)
+    if (turn?.accounts === false && ACCOUNTS.has(found.kind))
+      refuse(
+        'forbidden',
+        `${id} is an account of a person, and nobody watches this turn: give it a persona that names it`,
+      )
     const field = found.handler?.seedField?.(found.config) ?? SEED
     if (!found.secrets.includes(field))
       refuse('conflict', `${id} holds no seed of one-time codes: connect one with the card otp`)

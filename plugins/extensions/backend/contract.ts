@@ -7,6 +7,7 @@ import type {
   OperationInputs,
   OperationOutputs,
   ServiceStep,
+  PaymentRequest,
   ServiceTerms,
 } from '../../../sdk/node/extension/protocol.js'
 import type { Count, Ok, Role } from '../../../sdk/types.js'
@@ -54,6 +55,14 @@ export interface ToolOffers {
   publisher: string
   offer: ServiceTerms
 }
+/** It asks the turn to pay for a request: answered with `extensions.answerPayment`. */
+export interface ToolPays {
+  kind: 'pay'
+  id: string
+  /** Counts the payments of the call, from 1. */
+  nth: Count
+  payment: PaymentRequest
+}
 /** A step of a run that a person allowed. */
 export interface ToolServes {
   kind: 'served'
@@ -61,7 +70,7 @@ export interface ToolServes {
   event: ServiceStep
 }
 /** What a call tells, and last its result. */
-export type ExtensionToolEvent = ToolProgress | ToolOffers | ToolServes | ToolAnswered
+export type ExtensionToolEvent = ToolProgress | ToolOffers | ToolPays | ToolServes | ToolAnswered
 
 /** A type of files of which an extension derives a text. */
 export interface DocumentType {
@@ -104,6 +113,8 @@ export interface BackendServices {
   'extensions.tool'(input: ExtensionToolAsked): Stream<ExtensionToolEvent>
   /** Answers an offer of a call that runs; one that is over is fine. */
   'extensions.answerOffer'(input: { id: string; approve: boolean }): Ok
+  /** Says what came of a payment of a call that runs; one that is over is fine. */
+  'extensions.answerPayment'(input: { id: string; ok: boolean; text: string }): Ok
   /** The types of files of which running extensions derive a text; of two for one ending the first. */
   'extensions.documentTypes'(): { types: DocumentType[] }
   /** Derives the text of a file in the data folder, by the running backend of an extension. */

@@ -91,7 +91,7 @@ export const openBackends = (
         ...programs?.handlers,
         ...listening?.handlers,
         ...scheduleOperations(schedule),
-        ...toolOperations(backend, toolCalls),
+        ...toolOperations(backend, toolCalls, entries),
         ...documentOperations(backend),
         ...fileOperations({ workspace: place.workspace, entries, used }),
         ...callOperations({ host, records, id, entries, link }),
@@ -134,6 +134,10 @@ export const openBackends = (
       'extensions.tool': (asked, context) => callExtensionTool(tools, asked, context),
       'extensions.answerOffer': ({ id, approve }) => {
         toolCalls.answer(id, approve)
+        return { ok: true }
+      },
+      'extensions.answerPayment': ({ id, ...answer }) => {
+        toolCalls.answerPayment(id, answer)
         return { ok: true }
       },
       'extensions.documentTypes': () => ({ types: documentTypes(tools) }),

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { refuse } from '../../../sdk/index.js'
-import type { ServiceStep, ServiceTerms } from '../../../sdk/node/extension/protocol.js'
+import type { PaidAnswer, PaymentRequest, ServiceStep, ServiceTerms } from '../../../sdk/node/extension/protocol.js'
 import type { ExtensionToolEvent } from './contract.js'
 
 /** How many offers one call may make. */
 const MOST_OFFERS = 20
 /** How many steps one call may show: each stays in the conversation. */
 const MOST_STEPS = 500
+const OVER: PaidAnswer = { ok: false, text: 'the call is over' }
 const MOST_DATA = 256 * 1024
 
 /** A call that runs, and who hears of it. */
@@ -16,6 +17,7 @@ interface RunningTool {
   /** It waits for a person, or goes on: its time stands still meanwhile. */
   readonly waits: (on: boolean) => void
   offers: number
+  payments: number
   steps: number
   readonly allowed: Set<string>
 }
@@ -24,16 +26,18 @@ interface RunningTool {
 export class RunningToolCalls {
   readonly #running = new Map<number, RunningTool>()
   readonly #open = new Map<string, { readonly call: number; readonly answer: (approve: boolean) => void }>()
+  readonly #paying = new Map<string, { readonly call: number; readonly answer: (paid: PaidAnswer) => void }>()
   #next = 0
 
   begin(id: string, put: RunningTool['put'], waits: RunningTool['waits']): number {
-    this.#running.set(++this.#next, { id, put, waits, offers: 0, steps: 0, allowed: new Set() })
+    this.#running.set(++this.#next, { id, put, waits, offers: 0, payments: 0, steps: 0, allowed: new Set() })
     return this.#next
   }
 
   end(call: number): void {
     this.#running.delete(call)
     for (const [offer, open] of this.#open) if (open.call === call) this.answer(offer, false)
+    for (const [id, open] of this.#paying) if (open.call === call) this.answerPayment(id, OVER)
   }
 
   /** Progress of a call, if this extension runs it. */
@@ -44,8 +48,7 @@ export class RunningToolCalls {
 
   /** Offers a run of a service; the id of the offer once a person allowed it. */
   async offer({ id }: { readonly id: string }, call: number, offer: ServiceTerms): Promise<string | undefined> {
-    const running = this.#running.get(call)
-    if (running?.id !== id) return refuse('not-found', `the extension runs no call ${call} of a tool`)
+    const running = this.#own(id, call)
     if (++running.offers > MOST_OFFERS) refuse('too-many', `one call makes at most ${MOST_OFFERS} offers`)
     const offered = randomUUID()
     const { promise, resolve } = Promise.withResolvers<boolean>()
@@ -53,7 +56,7 @@ export class RunningToolCalls {
     running.waits(true)
     running.put({ kind: 'offer', id: offered, publisher: id, offer })
     const approved = await promise
-    if (this.#running.has(call) && [...this.#open.values()].every(open => open.call !== call)) running.waits(false)
+    this.#goesOn(call)
     if (!approved) return undefined
     running.allowed.add(offered)
     return offered
@@ -63,6 +66,37 @@ export class RunningToolCalls {
   answer(offer: string, approve: boolean): void {
     this.#open.get(offer)?.answer(approve)
     this.#open.delete(offer)
+  }
+
+  /** Asks the turn to pay for a request; resolves with what came of it. */
+  async pay({ id }: { readonly id: string }, call: number, payment: PaymentRequest): Promise<PaidAnswer> {
+    const running = this.#own(id, call)
+    if (++running.payments > MOST_OFFERS) refuse('too-many', `one call makes at most ${MOST_OFFERS} payments`)
+    const asked = randomUUID()
+    const { promise, resolve } = Promise.withResolvers<PaidAnswer>()
+    this.#paying.set(asked, { call, answer: resolve })
+    running.waits(true)
+    running.put({ kind: 'pay', id: asked, nth: running.payments, payment })
+    const answer = await promise
+    this.#goesOn(call)
+    return answer
+  }
+
+  /** What came of a payment. */
+  answerPayment(id: string, answer: PaidAnswer): void {
+    this.#paying.get(id)?.answer(answer)
+    this.#paying.delete(id)
+  }
+
+  #own(id: string, call: number): RunningTool {
+    const running = this.#running.get(call)
+    return running?.id === id ? running : refuse('not-found', `the extension runs no call ${call} of a tool`)
+  }
+
+  /** The time of a call goes on when nothing of it waits for a person any more. */
+  #goesOn(call: number): void {
+    const waiting = [...this.#open.values(), ...this.#paying.values()]
+    if (waiting.every(open => open.call !== call)) this.#running.get(call)?.waits(false)
   }
 
   /** A step of a run that a person allowed; none follows its receipt. */

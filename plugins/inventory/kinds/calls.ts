@@ -8,16 +8,11 @@ import type { CapabilityStatus, KindEntry, KindStep } from '../../capabilities/c
 import type { InventoryBackend } from '../contract.js'
 import type { Inventory } from '../inventory.js'
 import type { InventoryKindCalls } from './contract.js'
+import { entryNameOf, kindStatus, optionValues } from './entry-values.js'
+import { serviceKindCalls } from './service.js'
 
 const REPOSITORIES = ['intent', 'desired-state'] as const
 const OK = { ok: true } as const
-const ENTRY_NAME = /^[a-zA-Z_][a-zA-Z0-9_]*$/
-
-const status = (state: CapabilityStatus['state'], detail?: string): CapabilityStatus => ({
-  state,
-  ...(detail !== undefined && { detail }),
-  checkedAt: Date.now(),
-})
 
 const asJson = (value: object): string => `${JSON.stringify(value, undefined, 2)}\n`
 
@@ -36,19 +31,16 @@ const isOwn = async (path: string, text: string | undefined): Promise<boolean> =
 /** The entry that a connection describes. */
 const entryOf = ({ id, config }: Pick<KindEntry, 'id' | 'config'>): InventoryBackend => {
   const { provider, ...options } = config
-  if (!ENTRY_NAME.test(id) || id.length > 60)
-    refuse('invalid', `id: expected letters, digits and _, at most 60, as it names an entry, found ${id}`, {
-      errors: [{ path: 'id', expected: 'letters, digits and _, at most 60' }],
-    })
   const known = DEPLOY_KINDS.find(each => each.kind === 'backend' && each.id === provider)
-  const values = Object.entries(options).map(([key, value]) => {
-    const isNumber = known?.options.find(each => each.key === key)?.type === 'number'
-    return [key, isNumber && /^\d{1,9}$/.test(String(value)) ? Number(value) : String(value)]
-  })
-  return { kind: 'backend', provider: String(provider ?? ''), name: id, values: Object.fromEntries(values) }
+  return {
+    kind: 'backend',
+    provider: String(provider ?? ''),
+    name: entryNameOf(id),
+    values: optionValues(known, options),
+  }
 }
 
-/** Serves the kinds `devops`, `monorepo` and `integration`. */
+/** Serves the kinds `devops`, `monorepo`, `integration` and `service`. */
 export const inventoryKindCalls = (
   host: Pick<Host, 'call' | 'serves' | 'place'>,
   inventory: Inventory,
@@ -74,30 +66,31 @@ export const inventoryKindCalls = (
 
   const hostStatus = async (id: string, context: Context): Promise<CapabilityStatus> => {
     const list = await inventory.list(context).catch((error: unknown) => {
-      if (error instanceof Refusal) return status('error', error.message)
+      if (error instanceof Refusal) return kindStatus('error', error.message)
       throw error
     })
     if ('state' in list) return list
     const { ready, entries } = list
     const entry = entries.find(({ name }) => name === id)
-    if (!ready || entry?.kind !== 'backend') return status('error', `the inventory has no machine ${id}`)
+    if (!ready || entry?.kind !== 'backend') return kindStatus('error', `the inventory has no machine ${id}`)
     const required = kindOfEntry(entry) ? secretsOf(entry).filter(each => each.required) : []
     const missing = required.filter(({ key }) => entry.secrets.every(each => each.key !== key || !each.set))
-    if (missing.length === 0) return status('active')
-    return status('pending', `store its ${missing[0]!.option} among the secrets as ${missing[0]!.key}`)
+    if (missing.length === 0) return kindStatus('active')
+    return kindStatus('pending', `store its ${missing[0]!.option} among the secrets as ${missing[0]!.key}`)
   }
 
   return {
+    ...serviceKindCalls(host, inventory),
     'inventory.devops.check': () => OK,
     async *'inventory.devops.apply'(_, context): AsyncGenerator<KindStep> {
       for (const path of REPOSITORIES) yield { kind: 'log', message: await make(path, context) }
       await inventory.changed()
-      yield { kind: 'status', status: status('active') }
+      yield { kind: 'status', status: kindStatus('active') }
     },
     'inventory.devops.status': async () => {
       for (const path of REPOSITORIES)
-        if (!(await isRepository(path))) return status('error', `the repository ${path} is gone: connect it again`)
-      return status('active')
+        if (!(await isRepository(path))) return kindStatus('error', `the repository ${path} is gone: connect it again`)
+      return kindStatus('active')
     },
     'inventory.monorepo.check': async ({ id }) => {
       if (!(await isRepository(id)) && !(await isFree(id)))
@@ -114,10 +107,10 @@ export const inventoryKindCalls = (
         failpoint('inventory.monorepo.written')
       }
       yield { kind: 'log', message: await make(id, context) }
-      yield { kind: 'status', status: status('active') }
+      yield { kind: 'status', status: kindStatus('active') }
     },
     'inventory.monorepo.status': async ({ id }) =>
-      (await isRepository(id)) ? status('active') : status('error', `the repository ${id} is gone`),
+      (await isRepository(id)) ? kindStatus('active') : kindStatus('error', `the repository ${id} is gone`),
     'inventory.integration.check': async (given, context) => {
       await inventory.check(entryOf(given), context)
       return OK

@@ -1,5 +1,5 @@
 import { lineArt } from '../../../sdk/node/line-art.js'
-import { DEPLOY_KINDS, type InventoryOption } from '../../../sdk/node/deploy/kinds.js'
+import { DEPLOY_KINDS, type InventoryKind, type InventoryOption } from '../../../sdk/node/deploy/kinds.js'
 import type { CardField, StoredKind } from '../../capabilities/contract.js'
 
 const CATEGORY = { id: 'deployment', label: 'Deployment', hint: 'Machines, and what runs on them.' }
@@ -19,6 +19,21 @@ const fieldOf = (
   when,
 })
 
+/** The fields of options that several declared things may share, each shown for those that have it. */
+const optionFields = (kinds: readonly InventoryKind[]): CardField[] => {
+  const known = new Map<string, { readonly option: InventoryOption; readonly ids: string[] }>()
+  for (const { id = '', options } of kinds)
+    for (const option of options.filter(({ secret }) => !secret)) {
+      const found = known.get(option.key)
+      if (found) found.ids.push(id)
+      else known.set(option.key, { option, ids: [id] })
+    }
+  return [...known.values()].map(({ option, ids }) => ({
+    ...fieldOf({ ...option, required: option.required && ids.length === 1 }, `service in [${ids.join(', ')}]`),
+  }))
+}
+
+const SERVICES = DEPLOY_KINDS.filter(({ kind }) => kind === 'service')
 const PROVIDERS = DEPLOY_KINDS.filter(({ kind }) => kind === 'backend')
 
 /** The kinds of connections that this group serves. */
@@ -108,6 +123,48 @@ export const INVENTORY_KINDS: StoredKind[] = [
       apply: 'inventory.integration.apply',
       status: 'inventory.integration.status',
       release: 'inventory.integration.release',
+      ...kept,
+    },
+  },
+  {
+    storedBy: 'capabilities',
+    kind: 'service',
+    card: {
+      name: 'Service',
+      category: CATEGORY.id,
+      description: 'A service such as a database, which runs on a machine of the inventory.',
+      hint: 'Its id is the name of the entry: letters, digits and _. Connecting it applies the whole deployment.',
+      art: lineArt('M5 7c0-2 14-2 14 0v10c0 2-14 2-14 0z', 'M5 7c0 2 14 2 14 0', 'M5 12c0 2 14 2 14 0'),
+      guide: {
+        steps: [
+          'Connect a machine first, and store its SSH key among the secrets.',
+          'Store the password of the service among the secrets, as SERVICE_PASSWORD_ and its id in capitals.',
+          'Connect it: its entry is added, and the deployment is applied.',
+        ],
+      },
+      fields: [
+        {
+          key: 'service',
+          label: 'What it is',
+          options: SERVICES.map(({ id = '', label }) => ({ value: id, label })),
+        },
+        { key: 'on', label: 'Machine', hint: 'The name of a machine of the inventory.' },
+        {
+          key: 'expose',
+          label: 'Reachable through',
+          optional: true,
+          hint: 'The machine again where others should reach it; empty: only the machine itself does.',
+        },
+        ...optionFields(SERVICES),
+      ],
+      requires: ['devops'],
+    },
+    category: CATEGORY,
+    calls: {
+      check: 'inventory.service.check',
+      apply: 'inventory.service.apply',
+      status: 'inventory.service.status',
+      release: 'inventory.service.release',
       ...kept,
     },
   },

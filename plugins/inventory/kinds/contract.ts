@@ -30,6 +30,14 @@ export interface InventoryKindCalls {
   'inventory.integration.status'(input: AskedConnection): CapabilityStatus
   /** Takes the entry out; refuses one that other entries name. */
   'inventory.integration.release'(input: { id: string }): Ok
+  /** Refuses what could not be a service of the inventory. */
+  'inventory.service.check'(input: KindEntry): Ok
+  /** Writes the entry of the inventory, then applies the deployment and says what it does. */
+  'inventory.service.apply'(input: KindEntry): Stream<KindStep>
+  /** Says whether the service is declared, and ran when it was recorded last. */
+  'inventory.service.status'(input: AskedConnection): CapabilityStatus
+  /** Takes the entry out; what runs goes with the next apply. */
+  'inventory.service.release'(input: { id: string }): Ok
   /** Refuses: repositories stay. */
   'inventory.keep'(input: { id: string }): Ok
   /** Nothing is kept beside the record. */

@@ -29,6 +29,8 @@ export const checkedDefinition = (file: string, text: string): ProviderDefinitio
     const missing = NEEDED[flow]!.find(field => !auth[field])
     if (missing) throw new Error(`auth.${missing}: expected for the sign-in ${flow}, found nothing`)
   }
+  if (parsed.api !== undefined && (parsed.serving !== 'routed' || parsed.protocol !== 'openai'))
+    throw new Error('api: expected where serving is routed and protocol is openai alone')
   const other = auth.grants === 'key' ? auth.flows.find(flow => flow !== 'key' && flow !== 'redirect') : undefined
   if (other !== undefined)
     throw new Error(`auth.flows: expected redirect or key where auth.grants is key, found ${other}`)

@@ -109,13 +109,21 @@ export interface ProviderDefinition {
   label: string & tags.MinLength<1> & tags.MaxLength<80>
   serving: 'native' | 'routed'
   protocol: 'openai' | 'anthropic'
+  /** Of the protocol `openai` that is reached through the translator: it answers responses, no chat completions. */
+  api?: 'responses'
   /** Where its calls are, such as `…/v1` for `…/v1/chat/completions`. */
   baseUrl: string
   auth: DefinedAuth
   limits?: DefinedLimits
   models: DefinedModels
   /** Its own agent program. */
-  harness?: { program: string; install: string }
+  harness?: {
+    /** Its command, split at blanks. */
+    program: string
+    install: string
+    /** The protocol in which it asks the translator, of a routed provider: `messages` when left out. */
+    protocol?: 'chat' | 'messages' | 'responses'
+  }
   refusals?: DefinedRefusal[]
   /** Its models can be asked to answer faster, for more money. */
   fast?: boolean

@@ -1,9 +1,17 @@
 import { tmpdir } from 'node:os'
 import type { Context, Handlers, Host } from '../../../sdk/index.js'
 import { limitsOf } from '../../../sdk/node/access/access-view.js'
-import type { MachineCalls, ProcessUse } from './contract.js'
+import type { MachineCalls, OwnedProcess, ProcessUse } from './contract.js'
 import { Machine } from './machine.js'
-import { terminalServers } from './processes.js'
+import { terminalServers, type Seen } from './processes.js'
+
+/** Which of some processes groups started, and the servers of terminals. */
+export const ownedProcesses =
+  ({ collect, place }: Pick<Host, 'collect' | 'place'>) =>
+  async (seen: readonly Seen[]): Promise<OwnedProcess[]> => [
+    ...(await collect('system.processes')).flat(),
+    ...(await terminalServers(seen, place.folder)),
+  ]
 
 /** Serves the figures of the machine. */
 export const machineCalls = (host: Host): Handlers<MachineCalls> => {
@@ -15,10 +23,7 @@ export const machineCalls = (host: Host): Handlers<MachineCalls> => {
       ['state', host.place.data],
       ['temp', tmpdir()],
     ],
-    owned: async seen => [
-      ...(await host.collect('system.processes')).flat(),
-      ...(await terminalServers(seen, host.place.folder)),
-    ],
+    owned: ownedProcesses(host),
     crossed: () => void host.call('kernel.events.publish', { domain: 'machine' }).catch(failed),
   })
   machine.begin(host.signal, failed)

@@ -134,10 +134,10 @@ export const terminalServers = async (seen: readonly Seen[], folder: string): Pr
   return servers.filter((_, at) => own[at]).map(({ pid }) => ({ pid, origin: 'terminal' }))
 }
 
-type Whose = Omit<OwnedProcess, 'pid'>
+export type Whose = Omit<OwnedProcess, 'pid'>
 
 /** The owner of a process is that of its nearest ancestor that a group reported. */
-const ownersOf = (
+export const ownersOf = (
   seen: readonly Seen[],
   daemon: number,
   owned: readonly OwnedProcess[],

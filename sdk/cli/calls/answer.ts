@@ -1,4 +1,4 @@
-import type { CliColumn, CliColumns, CliInput, CliLine, CliVerb } from '../../cli-table.js'
+import type { CliColumn, CliColumns, CliInput, CliSentence, CliVerb } from '../../cli-table.js'
 import { columns, counted, plain, short, wrapped } from '../terminal/text.js'
 import { valueForm, valueWords, nameWords } from '../terminal/values.js'
 
@@ -41,6 +41,9 @@ export const answerLines = (answer: unknown, shown: AnswerContext): string[] => 
     ...linesOf(answer, verb?.below, shown),
   ]
   if (verb?.done !== undefined || verb?.columns || verb?.lists) return lines[0] === '' ? lines.slice(1) : lines
+  // A map without an entry is no change.
+  if (verb?.none !== undefined && isRow(answer) && Object.keys(answer).length === 0)
+    return [sentence(verb.none, { ...shown.input }, shown)]
   return isRow(answer) && Object.keys(answer).every(name => name === 'ok')
     ? [answer.ok === false ? `${shown.did}: nothing changed` : shown.did]
     : derivedLines(answer, shown)
@@ -81,7 +84,7 @@ const listOf = (answer: unknown, verb: CliVerb, rows: readonly string[], shown: 
 }
 
 /** A sentence for each entry of the lists of an answer. */
-const linesOf = (answer: unknown, lines: readonly CliLine[] = [], shown: AnswerContext): string[] =>
+const linesOf = (answer: unknown, lines: readonly CliSentence[] = [], shown: AnswerContext): string[] =>
   lines.flatMap(({ rows, if: has, text, first }) => {
     const entries = answerEntries(answer, rows === '' ? [] : rows.split('.')).filter(
       entry => has === undefined || isThere(fieldOf(entry, has)),

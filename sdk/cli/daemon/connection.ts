@@ -25,6 +25,8 @@ export const connected = async <T>(
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> => {
   const { url, daemon } = await whichDaemon(terminal, given)
+  const { SANDBOX_RUN_TOKEN: run } = terminal.env
+  if (run) return work({ client: createClient({ url, run }), url })
   const token = await tokenOf(terminal, given)
   const warn = given.on('json') ? () => {} : () => say(terminal, `warning: ${WITHOUT_WALL}\n`)
   if (daemon?.wall === 'none') warn()
@@ -107,6 +109,9 @@ export const whichDaemon = async (
   terminal: Terminal,
   given: GivenArguments,
 ): Promise<{ url: string; daemon?: Running }> => {
+  const { SANDBOX_DAEMON: own, SANDBOX_RUN_TOKEN: run } = terminal.env
+  // A run that a daemon started talks to this daemon, as who started it.
+  if (own && run) return { url: own }
   const data = given.text('data')
   const url = given.text('url') || (data ? undefined : terminal.env.SANDBOX_URL)
   if (!url) {

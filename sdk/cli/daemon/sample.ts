@@ -114,7 +114,7 @@ const show = async (
     const { repos } = await showDiff(terminal, connection.client, conversationId)
     const expect = Object.fromEntries(repos.map(({ repo, tip }) => [repo, tip]))
     await write(terminal, `\n${bold(`$ ${SELF} land ${conversationId}`)}\n`)
-    await landWork(terminal, connection.client, conversationId, { expect }, false)
+    await landWork(terminal, connection.client, conversationId, { expect })
   })
 }
 

@@ -14,6 +14,8 @@ export interface Followed {
   readonly next?: string
   /** Whether the turn works in a private copy, as seen in the watched frames. */
   readonly copy?: boolean
+  /** Whether it ran a command, as seen in the watched frames. */
+  readonly ran?: boolean
 }
 
 /** Handles a waiting card: returns its reply, or undefined to leave it unanswered here. */
@@ -77,13 +79,14 @@ class OpenCards {
     this.#onCard = onCard
   }
 
-  see({ event }: AttachData & { kind: 'frame' }): Pick<Followed, 'end' | 'copy'> {
+  see({ event }: AttachData & { kind: 'frame' }): Pick<Followed, 'end' | 'copy' | 'ran'> {
     if (isAnswerable(event)) this.#waiting.set(event.requestId, event)
     if (event.kind === 'resolved') {
       this.#waiting.delete(event.requestId)
       this.#asked.get(event.requestId)?.stop.abort()
       this.#terminal.sign?.resume()
     }
+    if (event.kind === 'tool_call' && event.name === 'Shell') return { ran: true }
     return event.kind === 'done' ? { end: event.reason } : event.kind === 'worktree' ? { copy: true } : {}
   }
 

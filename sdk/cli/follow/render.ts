@@ -224,7 +224,7 @@ const linesOf = (
       ]
     case 'landed':
       return frame.landed
-        ? [green('landed: the work is in the workspace')]
+        ? [green('landed: the work is in the workspace, as uncommitted changes')]
         : frame.held
           ? [yellow('not landed: held back')]
           : [yellow('not landed:'), ...conflictLines(frame.conflicts ?? [])]

@@ -1,4 +1,5 @@
 import type { Client } from '../../client.js'
+import { leftInBackground } from './background.js'
 import { answering, type Followed, followRun, type OnCard } from './follow.js'
 import { SELF } from '../terminal/own-name.js'
 import { jsonLine, quoted, stylesOf } from '../terminal/text.js'
@@ -54,7 +55,11 @@ export const watched = async (
     let followed = await followRun(seen, client, { json, onCard, ...pick(what) })
     while (onward && followed.next)
       followed = await followRun(seen, client, { json, onCard, conversationId, run: followed.next })
-    if (!json) await write(terminal, nextSteps(conversationId, followed, what.after !== undefined, terminal.colour))
+    if (!json) {
+      const left = followed.ran ? await leftInBackground(client, conversationId, seen.signal) : undefined
+      if (left !== undefined) await write(terminal, `${left}\n`)
+      await write(terminal, nextSteps(conversationId, followed, what.after !== undefined, terminal.colour))
+    }
     return followed.end === 'completed' ? EXIT.ok : EXIT.failed
   } catch (error) {
     if (!seen.signal.aborted) throw error

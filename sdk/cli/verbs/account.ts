@@ -40,6 +40,10 @@ export const accountVerb: Verb = {
     ...CONNECTION,
     flow: { value: 'FLOW', choices: FLOWS, help: 'add: how to sign in; default: the first way of the provider' },
     label: { value: 'LABEL', help: 'add: the name that people see' },
+    'client-id': {
+      value: 'ID',
+      help: 'add: your client at a provider that knows none of the sandbox; default: that of its definition',
+    },
     'key-stdin': { help: 'add: read the key, code or address from standard input' },
   },
   most: 3,
@@ -91,9 +95,13 @@ const listedAll = (terminal: Terminal, given: GivenArguments): Promise<number> =
 const added = (terminal: Terminal, given: GivenArguments, provider: string): Promise<number> => {
   if (given.on('key-stdin') && given.text('token-file') === '-')
     misused('standard input can hold the key or the control token, not both')
-  const [flow, label] = [given.text('flow'), given.text('label')]
+  const [flow, label, clientId] = [given.text('flow'), given.text('label'), given.text('client-id')]
   return connected(terminal, given, async ({ client }) => {
-    const asked = { ...(flow !== undefined && { flow: flow as ProviderSignIn['flow'] }), ...(label && { label }) }
+    const asked = {
+      ...(flow !== undefined && { flow: flow as ProviderSignIn['flow'] }),
+      ...(label && { label }),
+      ...(clientId !== undefined && { clientId }),
+    }
     const started = await client.call('POST /accounts/{provider}/login/start', { provider, ...asked })
     const pastes = given.on('key-stdin') && started.flow === 'redirect'
     const account =

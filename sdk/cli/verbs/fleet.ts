@@ -11,7 +11,7 @@ import { SELF } from '../terminal/own-name.js'
 import { compare, hunks } from '../follow/patch.js'
 import { conflictLines } from '../follow/card-lines.js'
 import { counted, jsonLine, oneLine, plain, quoted, stylesOf, type Styles } from '../terminal/text.js'
-import { CONVERSATIONS, CONNECTION, EXIT, type Terminal, type Verb } from '../verb.js'
+import { CommandFailure, CONVERSATIONS, CONNECTION, EXIT, misused, type Terminal, type Verb } from '../verb.js'
 import { say, write } from '../terminal/write.js'
 
 /** Lists all conversations with their branch status. */
@@ -59,6 +59,7 @@ export const land: Verb = {
   notes: [
     'It lands what the conversation has changed when the command starts, and refuses what is changed after that. With',
     '--expect, as sandbox diff prints it, it lands exactly what that diff showed.',
+    'New conversations start from the last commit: with --commit, what landed is committed at once, and nothing else.',
   ],
   ids: CONVERSATIONS,
   flags: {
@@ -66,6 +67,7 @@ export const land: Verb = {
     force: { help: 'land even while the agent is writing' },
     cumulative: { help: 'also land work that was landed before and reverted since' },
     merge: { help: 'write conflict markers where the main line changed' },
+    commit: { value: 'MESSAGE', help: 'also commit the files that landed, with this message' },
     ...CONNECTION,
   },
   most: 1,
@@ -77,7 +79,13 @@ export const land: Verb = {
         ...(given.on('merge') && { mode: 'merge' as const }),
         ...(given.all('expect').length > 0 && { expect: expectedTips(given.all('expect')) }),
       }
-      return landWork(terminal, client, await conversationOf(terminal, client, given), how, given.on('json'))
+      const message = given.text('commit')
+      if (message?.trim() === '') misused('expected --commit MESSAGE, found an empty message')
+      const json = given.on('json')
+      return landWork(terminal, client, await conversationOf(terminal, client, given), how, {
+        json,
+        ...(message !== undefined && { message }),
+      })
     }),
 }
 
@@ -234,14 +242,62 @@ export const landWork = async (
   client: Client,
   id: string,
   how: { force?: boolean; span?: 'cumulative'; mode?: 'merge'; expect?: ExpectedTips },
-  json: boolean,
+  { json = false, message }: { readonly json?: boolean; readonly message?: string } = {},
 ): Promise<number> => {
   const { signal } = terminal
   const changes = await client.call('GET /agents/{id}/diff', { id }, { signal })
   const outstanding = owedOf(changes).filter(({ tooLarge }) => tooLarge === undefined).length
   const result = await client.call('POST /agents/{id}/land', { id, expect: shownTips(changes), ...how }, { signal })
   await write(terminal, json ? jsonLine(result) : `${landingLines(result, outstanding, terminal.colour).join('\n')}\n`)
-  return result.landed ? EXIT.ok : EXIT.refused
+  if (!result.landed) return EXIT.refused
+  if (message === undefined) {
+    if (!json) await write(terminal, uncommittedLines(result))
+    return EXIT.ok
+  }
+  if (result.resolving?.length)
+    throw new CommandFailure(EXIT.refused, 'nothing was committed: resolve the conflict markers first')
+  await commitLanded(terminal, client, result, { json, message })
+  return EXIT.ok
+}
+
+/** So many files of a repository are committed by their names. */
+const MOST_COMMITTED = 500
+
+/** Commits what a landing wrote, and nothing else. */
+const commitLanded = async (
+  terminal: Terminal,
+  client: Client,
+  { uncommitted = [] }: LandResult,
+  { json, message }: { readonly json: boolean; readonly message: string },
+): Promise<void> => {
+  const { signal } = terminal
+  for (const { repo, paths } of uncommitted) {
+    if (paths.length > MOST_COMMITTED)
+      throw new CommandFailure(
+        EXIT.refused,
+        `${counted(paths.length, 'file')} of ${oneLine(repo)} were not committed, more than ${MOST_COMMITTED}: `
+          + `${SELF} git commit ${quoted(message)} --repo ${quoted(repo)} --all commits everything there`,
+      )
+    const { committed, head } = await client.call('POST /git/{repo}/commit', { repo, message, paths }, { signal })
+    const words = committed
+      ? `committed: ${counted(paths.length, 'file')} as ${head?.slice(0, 12)}`
+      : 'nothing to commit'
+    await write(terminal, json ? jsonLine({ repo, committed, head }) : `${words}\n`)
+  }
+  if (uncommitted.length === 0 && !json) await write(terminal, 'nothing to commit\n')
+}
+
+/** So many files are named in a command that is suggested. */
+const MOST_SUGGESTED = 3
+
+/** The line that says what a landing leaves to be committed. */
+const uncommittedLines = ({ uncommitted = [], resolving = [] }: LandResult): string => {
+  const [first] = uncommitted
+  if (!first || resolving.length > 0) return ''
+  const repo = first.repo === 'root' ? '' : ` --repo ${quoted(oneLine(first.repo))}`
+  const named = first.paths.map(path => ` --paths ${quoted(oneLine(path))}`).join('')
+  const what = first.paths.length > MOST_SUGGESTED ? ' --all' : named
+  return `new conversations start from the last commit, without it; next: ${SELF} git commit "MESSAGE"${repo}${what}\n`
 }
 
 /** The lines that say how a landing ended. */

@@ -1,5 +1,6 @@
-import type { Card, TurnInput } from '../../../plugins/agent/contract.js'
+import type { Card, Stopped, TurnInput } from '../../../plugins/agent/contract.js'
 import type { Client } from '../../client.js'
+import { backgroundLine } from '../follow/background.js'
 import { printResult } from '../terminal/asked.js'
 import { isAnswerable, replyFrom } from '../follow/cards.js'
 import { connected, type Connection } from '../daemon/connection.js'
@@ -7,7 +8,7 @@ import { inputText } from '../terminal/input.js'
 import { conversationOf } from '../follow/newest.js'
 import { SELF } from '../terminal/own-name.js'
 import { answerWords } from '../follow/card-lines.js'
-import { jsonLine, plain, stylesOf } from '../terminal/text.js'
+import { counted, jsonLine, plain, stylesOf } from '../terminal/text.js'
 import { checkTurn, newConversation, startTurn, TURN, turnOf } from '../follow/turn.js'
 import {
   CONVERSATIONS,
@@ -157,20 +158,37 @@ export const stop: Verb = {
   name: 'stop',
   usage: '[CONVERSATION]',
   summary: 'stop the turn; files already written stay; default: the newest one',
-  examples: ['stop', 'stop c-1'],
+  examples: ['stop', 'stop c-1', 'stop c-1 --background'],
+  notes: ['Commands that the turn started in the background end with it; those of earlier turns go on.'],
   ids: CONVERSATIONS,
-  flags: CONNECTION,
+  flags: { background: { help: 'also end what earlier turns left running in the background' }, ...CONNECTION },
   most: 1,
   run: (terminal, given) =>
     connected(terminal, given, async ({ client }) => {
       const conversationId = await conversationOf(terminal, client, given, { working: true })
+      const asked = { conversationId, ...(given.on('background') && { background: true }) }
       return printResult(
         terminal,
         given,
-        await client.call('POST /agent/stop', { conversationId }, { signal: terminal.signal }),
-        () => `stopped ${plain(conversationId)}`,
+        await client.call('POST /agent/stop', asked, { signal: terminal.signal }),
+        found => stoppedLines(conversationId, found).join('\n'),
       )
     }),
+}
+
+const STOPPED = {
+  turn: (id: string) => `stopped ${id}`,
+  resume: (id: string) => `${id} is not resumed after the outage`,
+  nothing: (id: string) => `no turn of ${id} ran`,
+} as const
+
+/** The lines that say what a stop found. */
+const stoppedLines = (conversation: string, { stopped, ended, running }: Stopped): string[] => {
+  return [
+    STOPPED[stopped](plain(conversation)),
+    ...(ended > 0 ? [`ended ${counted(ended, 'command')} in the background`] : []),
+    ...(running > 0 ? [backgroundLine(conversation, running)] : []),
+  ]
 }
 
 const waitingCard = async (

@@ -28,6 +28,12 @@ export class MemorySecrets<T> {
     return id === undefined ? undefined : this.#active.get(id)?.value
   }
 
+  /** Changes what a credential stands for, unless it has ended. */
+  change(id: string, to: (value: T) => T): void {
+    const found = this.#active.get(id)
+    if (found) this.#active.set(id, { ...found, value: to(found.value) })
+  }
+
   /** Ends a credential; false if there is none. */
   end(id: string): boolean {
     return this.#active.delete(id)

@@ -8,7 +8,7 @@ export interface Secret {
 }
 
 /** The kind of a credential, by its prefix. */
-export type Prefix = 'sbs' | 'sbc' | 'sbe' | 'sbt'
+export type Prefix = 'sbs' | 'sbc' | 'sbe' | 'sbt' | 'sbl'
 
 const FORM = /^(sb[a-z])_([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/
 

@@ -39,6 +39,8 @@ export const CONFIG_NAME = 'deploy.config.json'
 export const INTENT = 'intent'
 
 const ENTRY_NAME = /^[a-zA-Z_][a-zA-Z0-9_]{0,59}$/
+/** Whether an entry may have a name. */
+export const isEntryName = (name: string): boolean => ENTRY_NAME.test(name)
 const MOST_ENTRIES = 1000
 const MOST_VALUES = 50
 const LONGEST = 4096

@@ -1,4 +1,4 @@
-import type { ServiceStep, ServiceTerms } from './protocol.js'
+import type { PaidAnswer, PaymentRequest, ServiceStep, ServiceTerms } from './protocol.js'
 import type {
   AllowedService,
   ExtensionHost,
@@ -136,7 +136,8 @@ export class BackendAnswers {
         receipt: receipt => step({ event: 'receipt', ...receipt }),
       }
     }
-    return use(input, { ...context, signal, progress, offer })
+    const pay = (payment: PaymentRequest): Promise<PaidAnswer> => link.request('tools.pay', { call, payment }, signal)
+    return use(input, { ...context, signal, progress, offer, pay })
   }
 
   async #document(

@@ -9,6 +9,8 @@ import type {
   ListenerStatus,
   OfferedTemplate,
   ServiceReceiptStep,
+  PaidAnswer,
+  PaymentRequest,
   ServiceTerms,
   TemplateUse,
 } from './protocol.js'
@@ -92,6 +94,11 @@ export interface ExtensionToolContext {
    * run; undefined: no, or nobody answered.
    */
   offer(service: ServiceTerms): Promise<AllowedService | undefined>
+  /**
+   * Sends a request, and pays what its server asks for from a wallet that the turn may use, after a yes of the person
+   * who watches, however small the sum. It is a call of the tool `Pay` in the turn, with all its limits.
+   */
+  pay(payment: PaymentRequest): Promise<PaidAnswer>
 }
 
 /**

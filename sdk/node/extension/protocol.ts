@@ -317,6 +317,7 @@ export interface HostOperations {
   'tools.off'(input: { name: Name }): {}
   'tools.progress'(input: { call: Count; text: string & tags.MaxLength<20000> }): {}
   'tools.offer'(input: { call: Count; offer: ServiceTerms }): { offer?: string }
+  'tools.pay'(input: { call: Count; payment: PaymentRequest }): PaidAnswer
   'tools.served'(input: { call: Count; offer: string & tags.MaxLength<100>; event: ServiceStep }): {}
   'documents.handle'(input: { id: Name }): {}
   'documents.off'(input: { id: Name }): {}
@@ -363,6 +364,24 @@ export interface ServiceTerms {
   /** What this run is asked to do. */
   request: OfferText<4000>
   why?: OfferText<2000>
+}
+/** A request to a server that asks for money, and why it is worth it: a person reads both, and says yes or no. */
+export interface PaymentRequest {
+  /** The address, with `https`; its host is one that the manifest's `net` names. */
+  url: string & tags.MinLength<1> & tags.MaxLength<8192>
+  /** Left out: `GET`. */
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** At most 50, without references to secrets, as everything here. */
+  headers?: { [name: string]: string & tags.MaxLength<16384> }
+  body?: string & tags.MaxLength<1048576>
+  why: OfferText<2000>
+}
+/** What came of a payment. */
+export interface PaidAnswer {
+  /** The server has the money, and answered. */
+  ok: boolean
+  /** The receipt and the answer, or why nothing came of it. */
+  text: string
 }
 /** How far a run that a person allowed is. */
 export interface ServiceStatusStep {

@@ -166,6 +166,7 @@ export const hostFor = (t: TestLifetime, manifest: TestedManifest, fakes: HostFa
     'tools.off': () => {},
     'tools.progress': () => {},
     'tools.offer': () => ({}),
+    'tools.pay': () => ({ ok: false, text: 'no wallet is connected' }),
     'tools.served': () => {},
   }
   const daemon: ExtensionLink<BackendOperations> = new ExtensionLink<BackendOperations>({

@@ -124,11 +124,11 @@ export class PipedProcess {
       .trim()
   }
 
-  /** Ends the whole group and resolves when it has exited; `at once` skips SIGTERM. */
-  async end(way?: 'at once'): Promise<void> {
+  /** Ends the whole group and resolves when it has exited; `at once` skips SIGTERM, after which it has `graceMs`. */
+  async end(way?: 'at once', graceMs = GRACE_MS): Promise<void> {
     if (this.#over) return
     this.#signal(way ? 'SIGKILL' : 'SIGTERM')
-    const killer = setTimeout(() => this.#signal('SIGKILL'), GRACE_MS)
+    const killer = setTimeout(() => this.#signal('SIGKILL'), graceMs)
     // Discards unread output, which could block the exit.
     this.#child.stdout.destroy()
     await this.ended

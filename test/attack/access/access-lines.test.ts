@@ -10,13 +10,13 @@ const SCOPES: readonly Scope[] = ['editor', 'read', 'drive', 'land']
 const own = (access: (typeof ROUTED)[number]['access']): boolean => 'open' in access
 /** Calls that programs of extensions alone make. */
 const onlyExtensions = (access: (typeof ROUTED)[number]['access']): boolean => 'only' in access
-/** Open in the contract because turns make these calls too; those of turns are made by a tool here. */
-const PEOPLE_UNTIL_TURNS_ASK: ReadonlySet<string> = new Set(['capabilities.otp'])
+/** Open in the contract because turns make these calls too: their manifests say so beside the role of people. */
+const PEOPLE_AND_TURNS: ReadonlySet<string> = new Set(['capabilities.otp'])
 
 const lines = new Map(
   (JSON.parse(readFileSync(accessLinesFile, 'utf8')) as AccessLine[]).map(line => [
     line.id,
-    PEOPLE_UNTIL_TURNS_ASK.has(line.id) ? { ...line, floor: 'maintainer' as const } : line,
+    PEOPLE_AND_TURNS.has(line.id) ? { ...line, floor: 'maintainer' as const } : line,
   ]),
 )
 const served = ROUTED.map(routed => ({ ...routed, line: lines.get(routed.access.id)! }))
@@ -100,19 +100,33 @@ t.test(
   },
 )
 
-t.test('a turn reaches exactly the calls that its manifest line lets turns make', async t => {
+/** What every turn does with its own credential, and what it asks for with the power `sandbox`. */
+const EVERY_TURN = ['approvals.propose', 'capabilities.otp', 'needs.raise']
+const NETWORK = ['disks.list', 'disks.mount', 'disks.unmount', 'vpn.connect', 'vpn.disconnect', 'vpn.list']
+
+t.test('a turn reaches exactly the calls that its manifest line and its power let turns make', async t => {
   const daemon = await guarded(t)
-  const { token } = await daemon.auth.handlers['kernel.turn.mint']({ conversationId: 'c' }, context)
-  const reachedByTurns: string[] = []
-  for (const routed of served.filter(({ access }) => !own(access))) {
-    const { status, message, reached } = await asked(daemon, routed, { 'x-sandbox-turn': token })
-    if (status === 409) reachedByTurns.push(routed.access.id)
-    else {
-      t.same([status, reached], [403, []], routed.call)
-      t.match(message, 'propose it at POST /approvals')
+  const { handlers } = daemon.auth
+  const reachedWith = async (token: string) => {
+    const found: string[] = []
+    for (const routed of served.filter(({ access }) => !own(access))) {
+      const { status, message, reached } = await asked(daemon, routed, { 'x-sandbox-turn': token })
+      if (status === 409) found.push(routed.access.id)
+      else {
+        t.same([status, reached], [403, []], routed.call)
+        t.match(message, 'propose it at POST /approvals')
+      }
     }
+    return found.sort()
   }
-  t.same(reachedByTurns.sort(), ['approvals.propose', 'needs.raise'])
+  const plain = await handlers['kernel.turn.mint']({ conversationId: 'c' }, context)
+  t.same(await reachedWith(plain.token), EVERY_TURN)
+  const reach = { sandbox: true, accounts: true }
+  const wide = await handlers['kernel.turn.mint']({ conversationId: 'c', reach }, context)
+  const reads = served.filter(({ line }) => line.tokens.includes('read')).map(({ access }) => access.id)
+  t.same(await reachedWith(wide.token), [...EVERY_TURN, ...NETWORK, ...reads].sort())
+  await handlers['kernel.turn.narrow']({ id: wide.id }, context)
+  t.same(await reachedWith(wide.token), EVERY_TURN, 'after a stranger spoke in it')
 })
 
 t.test('without a credential only open calls answer', async t => {

@@ -242,22 +242,28 @@ const FOREIGN: readonly (readonly [call: string, path: string, body: object])[] 
   ['POST', '/agent/steer', { conversationId: 'theirs', text: 'do something else' }],
   ['POST', '/agent/stop', { conversationId: 'theirs' }],
   ['GET', '/agents/theirs/transcript', {}],
+  ['GET', '/agent/processes/theirs/sh-1', {}],
+  ['DELETE', '/agent/processes/theirs/sh-1', {}],
 ]
 
 t.test('every call an editor token reaches is attacked below', async t => {
   const reached = ROUTED.filter(routed => scopesOf(routed) !== 'open' && scopesOf(routed).includes('editor')).map(
     ({ call }) => call,
   )
-  // Subagents of other callers are tested in test/plugins/system/subagents.test.ts, open cards and past conversations
-  // beside the groups that serve them. The search of the workspace reads no conversation.
+  // Subagents of other callers are tested in test/plugins/system/subagents.test.ts, open cards, commands in the
+  // background and past conversations beside the groups that serve them. The search of the workspace reads no
+  // conversation.
   const attacked = new Set([
     'POST /agent/reply',
     'GET /agent/cards',
+    'GET /agent/processes',
     'GET /sessions',
     'GET /sessions/{id}',
     'GET /system/subagents/{id}/transcript',
     'GET /workspace/search',
-    ...FOREIGN.map(([method, path]) => `${method} ${path.replace('theirs', '{id}')}`),
+    ...FOREIGN.map(
+      ([method, path]) => `${method} ${path.replace('theirs/sh-1', '{conversationId}/{id}').replace('theirs', '{id}')}`,
+    ),
   ])
   t.same(reached.toSorted(), [...attacked].toSorted(), 'a new call needs its own attack')
 })

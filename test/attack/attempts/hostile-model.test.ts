@@ -47,7 +47,7 @@ for (const [user, uid] of USERS) {
       const { baseUrl } = await hostileModels(t, protocol)
       await client.call('POST /endpoints', { id: protocol, kind: 'server', protocol, baseUrl })
     }
-    const attempts = shareOf(uid, spread(ATTEMPTS, 14, ATTEMPTS.length / 2)).entries()
+    const attempts = shareOf(uid, spread(ATTEMPTS, 14, ATTEMPTS.length / 3)).entries()
     const tried = [...attempts].map(([at, { protocol, model }]) =>
       t.test(`${protocol}: ${model}`, { buffered: true }, async t => {
         const conversationId = `c-${at}`

@@ -40,7 +40,7 @@ for (const [user, uid] of USERS) {
     const health = watched(t, url)
     const env = { SANDBOX_URL: url, SANDBOX_TOKEN: token, COLUMNS: '100' }
     const attempts = (['stdio', 'http'] as const).flatMap(transport => WAYS.map(way => ({ transport, way })))
-    for (const [at, { transport, way }] of shareOf(uid, spread(attempts, 22, attempts.length / 2)).entries()) {
+    for (const [at, { transport, way }] of shareOf(uid, spread(attempts, 22, attempts.length / 3)).entries()) {
       await t.test(`${transport}: ${way}`, async t => {
         const conversationId = `${transport}-${at}`
         forgetPeak(pid)

@@ -12,7 +12,7 @@ import { openWorld, type World } from './world.js'
 import { EVERY_CASE } from '../../support/lists.js'
 
 const SEED = Number(process.env.SANDBOX_PROPERTY_SEED ?? 20_260)
-const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? (EVERY_CASE ? 8 : 3))
+const RUNS = Number(process.env.SANDBOX_PROPERTY_RUNS ?? (EVERY_CASE ? 6 : 3))
 const PATIENCE = 10_000
 
 /** Sends a raw request and returns the answer: all of it, or the first events of a stream. */

@@ -23,5 +23,5 @@ const KINDS = [
   },
 ]
 
-for (const { of, skip, options } of spread(KINDS, 1))
+for (const { of, skip, options } of spread(KINDS, 1, 2))
   t.test(of, { skip }, async t => attack(t, await limited(t, options)))

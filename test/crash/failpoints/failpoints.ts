@@ -89,6 +89,7 @@ export const WORKSPACE_POINTS: readonly string[] = [
 ]
 
 export const GIT_POINTS: readonly string[] = [
+  'cli.apply.kept',
   'inventory.monorepo.written',
   'inventory.repository.made',
   'git.clone.staged',

@@ -73,13 +73,29 @@ t.test('no other kind of caller is admitted by a route', async t => {
   })
 })
 
-t.test('a turn is admitted where the route says so, whatever role it would have', async t => {
-  t.match(await refusalOf(() => admit(person('owner', 'turn'), route('viewer', SCOPES))), {
-    status: 403,
-    message: 'turns cannot make the call',
-  })
-  const turn = person('collaborator', 'turn')
-  t.equal(admit(turn, { ...route('maintainer', []), turns: true }), turn)
+t.test('a turn is admitted where the route and its reach say so, whatever role it would have', async t => {
+  const turn = { ...person('owner', 'turn'), tokenId: 'x' }
+  const wide = { ...turn, turn: { sandbox: true, accounts: true } }
+  const narrow = { ...turn, turn: { sandbox: false, accounts: true } }
+  const [plain, own, network] = [
+    route('viewer', SCOPES),
+    { ...route('maintainer', []), turns: true as const },
+    { ...route('maintainer', []), turns: 'sandbox' as const },
+  ]
+  for (const caller of [turn, narrow]) {
+    t.equal(admit(caller, own), caller)
+    for (const closed of [plain, network])
+      t.match(await refusalOf(() => admit(caller, closed)), {
+        status: 403,
+        message: /lacks the power.*POST \/approvals/,
+      })
+  }
+  t.equal(admit(wide, own), wide)
+  t.equal(admit(wide, network), wide)
+  const { actor } = turn
+  t.same(admit(wide, plain), { kind: 'token', actor, role: 'viewer', scope: 'read', tokenId: 'x' }, 'as a reader')
+  for (const closed of [route('viewer', []), route('viewer', ['drive', 'land'])])
+    t.match(await refusalOf(() => admit(wide, closed)), { status: 403, message: 'a turn cannot make the call' })
 })
 
 t.test('a token without a scope reaches nothing', async t => {

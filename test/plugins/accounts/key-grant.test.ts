@@ -97,7 +97,7 @@ t.test('an answer that grants nothing stores nothing', async t => {
 })
 
 t.test('the prefixed calls begin in the way that needs nothing more, and list what came of it', async t => {
-  const { call, router: server } = await world(t)
+  const { daemon, call, router: server } = await world(t)
   const { url, handshake } = await call('POST /{provider}/login/start', router)
   await fetch((await server.approve(url)).replace('localhost', '127.0.0.1'))
   const { accounts } = await call('GET /{provider}/accounts', router)
@@ -109,9 +109,13 @@ t.test('the prefixed calls begin in the way that needs nothing more, and list wh
     () => undefined,
   )
   t.not(late?.status, 200)
-  // A provider that has keys alone is finished with the key.
-  const key = await call('POST /{provider}/login/start', { provider: 'groq' })
-  t.match(key.url, /groq/)
+  // What a provider gives keys alone for is finished in the console, which has no other way to know their page.
+  const { url: place, handshake: key } = await call('POST /{provider}/login/start', { provider: 'groq' })
+  t.equal(place, `${daemon.url}/#/accounts/groq/${key}`)
+  const pages = async () => (await call(LIST, { provider: 'groq' })).signIns.map(({ page }) => page)
+  t.match(await pages(), exactly('https://console.groq.com/keys'))
+  await call('POST /{provider}/login/cancel', { provider: 'groq', handshake: key })
+  t.same(await pages(), [undefined])
 })
 
 t.test('how much of the limit of a key is used is read from what the provider says of it', async t => {

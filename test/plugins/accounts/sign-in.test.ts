@@ -181,6 +181,31 @@ t.test('a newer attempt abandons the one before, and one left alone expires', as
   })
 })
 
+t.test('a provider that knows no client of the sandbox takes one of the person, who is renewed with it', async t => {
+  const world = await accountWorld(t, { acme: { auth: { clientId: undefined } } })
+  const { call, server, daemon } = world
+  const row = async () => (await call('GET /providers')).providers.find(({ id }) => id === 'acme')
+  t.match(await row(), { client: { redirectUri: 'http://127.0.0.1/callback' } })
+  for (const flow of ['redirect', 'device'] as const) {
+    t.match(await refusalOf(() => call(START, { ...acme, flow })), { status: 422, message: /clientId/ })
+    const { url } = await call(START, { ...acme, flow, clientId: 'sandbox' })
+    const landed = await server.approve(url, `${flow}@example.org`)
+    if (flow === 'redirect') t.equal((await fetch(landed)).status, 200)
+    await until(async () => (await rowsOf(world)).some(({ email }) => email === `${flow}@example.org`))
+    const account = (await rowsOf(world)).find(({ email }) => email === `${flow}@example.org`)!.id
+    const lent = await asGroup(daemon, 'accounts.lease', { ...acme, account })
+    const asked = { ...acme, account, lease: lent.lease, refused: lent.value }
+    t.not((await asGroup(daemon, 'accounts.renew', asked)).value, lent.value)
+    await call('POST /accounts/{provider}/disconnect', { ...acme, id: account })
+  }
+  t.same([...new Set(server.tokens.map(({ client_id }) => client_id))], ['sandbox'])
+  t.equal(server.revoked.length, 4, 'both tokens of each')
+  t.match(await call(START, { ...acme, flow: 'key', clientId: 'unused' }), { finish: 'key' })
+  const known = await accountWorld(t, { server })
+  t.notOk((await known.call('GET /providers')).providers.some(({ client }) => client !== undefined))
+  t.match(await refusalOf(() => known.call(START, { ...acme, flow: 'redirect', clientId: 'other' })), { status: 422 })
+})
+
 t.test('what cannot begin is refused', async t => {
   const world = await accountWorld(t, {
     others: {

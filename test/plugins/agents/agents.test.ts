@@ -98,7 +98,10 @@ t.test('the work of an isolated turn is shown, lands once, and the card follows'
     after: 'new\n',
   })
   const before = [readFileSync(join(workspace, '.git/index')), inGit(workspace, 'rev-parse', 'HEAD')]
-  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
+    landed: true,
+    uncommitted: [{ repo: 'root', paths: ['README.md', 'deep/b.txt', 'new.txt'] }],
+  })
   t.same([readFileSync(join(workspace, '.git/index')), inGit(workspace, 'rev-parse', 'HEAD')], before)
   t.match(treeOf(workspace), { 'README.md': 'file # agent\n', 'new.txt': 'file new\n', 'deep/b.txt': 'file b\n' })
   t.equal(await statusOf(client.call('GET /agents/{id}', { id: 'c-1' })), 'landed')
@@ -125,7 +128,7 @@ t.test('conflicts are an answer, stay on the card, and are checked again against
   t.match(repos[0]?.changes[0], { path: 'README.md', status: 'conflicted', landed: false })
   writeFileSync(join(workspace, 'README.md'), '# work\n')
   t.equal((await client.call('GET /agents/{id}/diff', { id: 'c-1' })).conflicts, undefined)
-  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { status: 'landed', attention: { conflict: false } })
 })
 
@@ -144,13 +147,13 @@ t.test('a writing agent prevents a landing unless forced, a parked one does not'
     cards: exactly({ kind: 'question' }),
   })
   await t.rejects(client.call('POST /agents/{id}/discard', { id: 'c-1' }), { message: /parked/ })
-  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'a\n')
   await client.call('POST /agent/reply', { kind: 'question', requestId: card.requestId, answers: {} })
   await watched.until(frame => frame.kind === 'tool_call_update' && frame.status === 'completed')
   t.equal(await statusOf(client.call('GET /agents/{id}', { id: 'c-1' })), 'running')
   await t.rejects(client.call('POST /agents/{id}/land', { id: 'c-1' }), { message: /writing/ })
-  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1', force: true }), { landed: true })
+  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1', force: true }), { landed: true })
   t.equal(readFileSync(join(workspace, 'b.txt'), 'utf8'), 'b\n')
   await client.call('POST /agent/stop', { conversationId: 'c-1' })
   t.equal(await statusOf(client.call('GET /agents/{id}', { id: 'c-1' })), 'stopped')
@@ -181,6 +184,7 @@ t.test('two repositories land independently, and one that cannot land is reporte
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
     landed: false,
     conflicts: [{ repo: 'nested', paths: [{ path: 'n.txt', reason: 'diverged' }], clean: 0, mainBranch: 'trunk' }],
+    uncommitted: [{ repo: 'root', paths: ['a.txt'] }],
   })
   t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'agent\n')
   t.equal(readFileSync(join(nested, 'n.txt'), 'utf8'), 'mine\n')
@@ -208,11 +212,12 @@ t.test('work of a conversation is not lost when a person removes one of its repo
   t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), {
     landed: false,
     conflicts: [{ repo: 'nested', paths: [], clean: 0 }],
+    uncommitted: [{ repo: 'root', paths: ['a.txt'] }],
   })
   t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'agent\n', 'the other one landed')
   t.same((await client.call('POST /agents/{id}/sync', { id: 'c-1' })).repos, [])
   t.equal((await runTurn(client, 'c-1', 'append a.txt\n| on')).at(-1)?.kind, 'done')
-  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.equal(readFileSync(join(workspace, 'a.txt'), 'utf8'), 'agent\non\n')
   t.match(await client.call('GET /agents/{id}', { id: 'c-1' }), { status: 'landed', attention: { conflict: false } })
   t.notOk(existsSync(nested))
@@ -275,7 +280,7 @@ t.test('after a manual merge of a conflicting branch the next roster shows it as
   const { repos, conflicts } = await client.call('GET /agents/{id}/diff', { id: 'c-1' })
   t.same([conflicts, repos[0]?.changes.filter(({ landed }) => !landed)], [undefined, []])
   t.same((await client.call('GET /agents/{id}/conflicts', { id: 'c-1' })).files, [])
-  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.equal(inGit(workspace, 'status', '--porcelain'), '', 'nothing is left to do')
 })
 
@@ -342,7 +347,7 @@ t.test('an isolated turn that plants filters, hooks, refs and links lands nothin
   })
   t.equal(readFileSync(join(workspace, 'README.md'), 'utf8'), '# work\n')
   await runTurn(client, 'c-1', 'run rm out\nsay done', { isolated: true })
-  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.equal(readFileSync(join(workspace, 'README.md'), 'utf8'), '# agent\n')
   t.equal(inGit(workspace, 'rev-parse', 'main'), head)
   t.equal(readFileSync(join(workspace, '.git/config'), 'utf8'), config)

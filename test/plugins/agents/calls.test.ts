@@ -30,7 +30,7 @@ t.test('a landing makes at most 6 calls to the group of conversations, one of th
   const { client } = daemon
   await runTurn(client, 'a', 'write a.txt\n| x', { isolated: true })
   await client.call('GET /agents/{id}', { id: 'a' })
-  const land = async () => t.same(await client.call('POST /agents/{id}/land', { id: 'a' }), { landed: true })
+  const land = async () => t.match(await client.call('POST /agents/{id}/land', { id: 'a' }), { landed: true })
   const calls = await callsDuring(daemon, land)
   t.ok(calls.length <= 6)
   t.same(calls, LANDING)
@@ -49,7 +49,7 @@ t.test('a landing with nothing outstanding removes its request, and does not cou
   await client.call('POST /agent/rewind', { conversationId: 'a', index: 0 })
   const { landRequested, updatedAt } = await client.call('GET /agents/{id}', { id: 'a' })
   t.ok(landRequested)
-  const land = async () => t.same(await client.call('POST /agents/{id}/land', { id: 'a' }), { landed: true })
+  const land = async () => t.match(await client.call('POST /agents/{id}/land', { id: 'a' }), { landed: true })
   t.same(await callsDuring(daemon, land), LANDING)
   t.match(await client.call('GET /agents/{id}', { id: 'a' }), { landRequested: undefined, updatedAt })
 })

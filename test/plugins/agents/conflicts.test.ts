@@ -70,7 +70,7 @@ t.test('without a credential or with too low a role or scope every call is refus
   t.same((await drive.client.call('POST /agents/{id}/sync', { id: 'c-1' })).repos, [])
   await t.rejects(drive.client.call('POST /agents/land', { ids: ['c-1'] }), { message: /land/ })
   t.same(await (await token('land')).client.call('POST /agents/land', { ids: ['c-1'] }), {
-    results: [{ id: 'c-1', result: { landed: true } }],
+    results: [{ id: 'c-1', result: { landed: true, uncommitted: [{ repo: 'root', paths: ['a.txt'] }] } }],
   })
 })
 
@@ -243,7 +243,7 @@ t.test('skipped work is still outstanding after a sync', async t => {
     ]),
     [['b.txt', false]],
   )
-  t.same(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.match(await client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.equal(read(workspace, 'b.txt'), lines(5, { 3: 'agent' }))
 })
 
@@ -282,7 +282,7 @@ t.test('killed between two repositories of one landing, each is landed and recor
   t.equal(read(place.workspace, 'mine.txt'), 'mine\n')
   t.equal((await second.client.call('GET /agents/{id}', { id: 'c-1' })).status, 'ready')
   writeFileSync(join(place.workspace, 'a.txt'), lines(5))
-  t.same(await second.client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
+  t.match(await second.client.call('POST /agents/{id}/land', { id: 'c-1' }), { landed: true })
   t.equal(read(nested, 'n.txt'), lines(5, { 3: 'agent' }))
   t.equal(read(place.workspace, 'a.txt'), lines(5), 'the first was recorded and is not landed again')
   await second.terminate()

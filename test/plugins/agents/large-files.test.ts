@@ -67,7 +67,11 @@ t.test(
     const reason =
       'new/big has 6.0 GiB, and files of a private copy are committed up to 512 MiB: it stays in the copy and '
       + 'does not land'
-    t.same(landed, { landed: true, tooLarge: [{ repo: 'root', path: 'new/big', size: 6 * GIB, reason }] })
+    t.same(landed, {
+      landed: true,
+      uncommitted: [{ repo: 'root', paths: ['work.txt'] }],
+      tooLarge: [{ repo: 'root', path: 'new/big', size: 6 * GIB, reason }],
+    })
     t.same([readFileSync(join(workspace, 'work.txt'), 'utf8'), existsSync(join(workspace, 'new'))], ['work\n', false])
     t.equal(statSync(join(copy, 'new/big')).size, 6 * GIB)
     t.equal(inGit(copy, 'ls-files', 'new'), '')

@@ -3,6 +3,7 @@ import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync } 
 import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
+import { ContainerNames, containerNamesOf } from '../../../plugins/capabilities/docker/container-names.js'
 import { engineFiles, engineSettings } from '../../../plugins/capabilities/docker/engine-settings.js'
 import { hiding, shellTurn, walled } from '../../attack/support.js'
 import { daemonWith, folderOf, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
@@ -10,6 +11,27 @@ import { exactly } from '../../support/lists.js'
 import { BUILDS, contained, withEngine } from '../../support/servers/engine.js'
 import { framesOf } from '../../support/turns.js'
 import { add, capabilitiesDaemon, inner, vaultFake } from './support.js'
+
+t.test('containers are found by their names, and by nothing that is none', async t => {
+  const names = new ContainerNames()
+  const made = (first: string, fields: object, hosts?: unknown) =>
+    names.hosts(hosts, containerNamesOf(first, { ...fields }))
+  t.same(
+    made('POST /v1.41/containers/create?name=w_db_1 HTTP/1.1', {
+      Labels: { 'com.docker.compose.service': 'db' },
+      NetworkingConfig: { EndpointsConfig: { w: { Aliases: ['store', 'bad name', 'a:b', 'localhost', '', 7] } } },
+    }),
+    ['w_db_1', 'db', 'store'].map(name => `${name}:127.0.0.1`),
+  )
+  t.same(
+    made('POST /v4/libpod/containers/create HTTP/1.1', { name: 'web', Networks: { w: { aliases: ['www'] } } }, [
+      'db:10.0.0.1',
+    ]),
+    ['db:10.0.0.1', ...['w_db_1', 'store', 'web', 'www'].map(name => `${name}:127.0.0.1`)],
+  )
+  for (let nth = 0; nth < 300; nth++) made('POST /containers/create HTTP/1.1', { name: `c${nth}` })
+  t.same([made('x', {}).length, made('x', { labels: 3, Networks: [null] }).at(-1)], [200, 'c299:127.0.0.1'])
+})
 
 const API = 'curl -s --unix-socket ${DOCKER_HOST#unix://} http://engine'
 
@@ -56,9 +78,11 @@ t.test(
           + 'podman --remote exec serves busybox echo executed',
         `curl -s --unix-socket \${DOCKER_HOST#unix://} -H 'content-type: application/json' -d '${JSON.stringify({
           Image: 'box',
-          Cmd: ['busybox', 'wget', '-q', '-O', '-', 'http://localhost:8099/a.html'],
+          Cmd: ['busybox', 'wget', '-q', '-O', '-', 'http://serves:8099/a.html'],
           HostConfig: { NetworkMode: 'default', PortBindings: { '80/tcp': [{ HostPort: '80' }] } },
-        })}' 'http://engine/v1.40/containers/create?name=compat' > /dev/null; podman --remote start -a compat`,
+        })}' 'http://engine/v1.40/containers/create?name=compat' > /dev/null; `
+          + `curl -s -o /dev/null -w '%{http_code} ' --unix-socket \${DOCKER_HOST#unix://} -X POST `
+          + `-d '{"Container":"compat"}' http://engine/v1.40/networks/w/connect; podman --remote start -a compat`,
         `printf 'FROM box\\nRUN echo layered > /layered.txt\\n' > /tmp/box/Dockerfile; `
           + 'podman --remote build -q -t layered /tmp/box > /dev/null; '
           + 'podman --remote run --rm layered busybox cat /layered.txt',
@@ -70,8 +94,8 @@ t.test(
       t.equal(served, 'served\nexecuted')
       t.equal(
         compat,
-        'served',
-        "a container made as Docker's own client makes it is in the network of the conversation",
+        '200 served',
+        "a container made as Docker's own client makes it finds others in the network of the conversation",
       )
       t.equal(layered, 'layered')
     })

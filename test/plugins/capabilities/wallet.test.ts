@@ -4,6 +4,7 @@ import type { Frame } from '../../../plugins/agent/contract.js'
 import { daemonWith, type Support, type SupportOptions } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { CHAIN_ID, localChain, type LocalChain } from '../../support/servers/local-chain.js'
+import { modelServer } from '../../support/servers/model-server.js'
 import { paidServer, SELLER, type PaidServer } from '../../support/servers/paid-server.js'
 import { clientOf, People } from '../../support/people.js'
 import { framesOf, runTurn } from '../../support/turns.js'
@@ -75,6 +76,73 @@ t.test('an agent pays what a server asks for, after a yes: the money moves once,
   t.equal(await chain.balance(SELLER), 100_000n)
   t.equal(await chain.balance(from), 1_900_000n)
   t.equal(chain.sent.length, 1)
+})
+
+t.test('a tool of an extension has the turn pay, after a yes even for a sum that needs none', async t => {
+  const answers: object[] = []
+  const offer = { server: 'extension:acme.shop', name: 'buy', agentName: 'acme_shop__buy' }
+  const told = Promise.withResolvers<void>()
+  let bought = ''
+  let asked = 0
+  const server = await modelServer(t, 'openai', ({ text }) =>
+    text
+      ? ++asked === 1
+        ? { calls: [{ name: offer.agentName, input: { url: bought } }] }
+        : { text: ['Done.'] }
+      : { status: 200, body: '{"data":[{"id":"m"}]}' },
+  )
+  const { daemon, chain, shop, connect, address } = await world(t, {
+    fakes: {
+      'endpoints.choices': () => ({
+        endpoints: [
+          {
+            ...{ id: 'local', label: 'Local', default: 'm', ready: true },
+            models: [{ id: 'm', label: 'M', efforts: [], badges: [] }],
+          },
+        ],
+      }),
+      'endpoints.target': () => server.target(),
+      'extensions.tools': () => ({
+        tools: [{ ...offer, title: 'Buy', description: 'Buys.', input: { type: 'object' } }].map(tool => ({
+          ...tool,
+          readOnly: false,
+          destructive: true,
+          approve: true,
+        })),
+        problems: [],
+      }),
+      'extensions.tool': async function* ({ input }) {
+        const payment = { url: String(input.url), why: 'The map needs it.' }
+        yield { kind: 'pay' as const, id: 'p1', nth: 1, payment }
+        await told.promise
+        yield { kind: 'result' as const, ok: true, text: 'bought' }
+      },
+      'extensions.answerPayment': answer => {
+        answers.push(answer)
+        told.resolve()
+        return { ok: true as const }
+      },
+    },
+  })
+  await connect({ autoApproveUnderUsd: '1' })
+  await chain.mint(await address(), 2_000_000n)
+  bought = `${shop.url}/cheap`
+  const { run } = await daemon.client.call('POST /agent', {
+    ...{ conversationId: 'c', prompt: 'go', agent: 'endpoint/local', model: 'm', permissionMode: 'bypassPermissions' },
+  })
+  const watched = framesOf(daemon.client, 'c', { run })
+  const card = await watched.until(({ kind }) => kind === 'payment_offer')
+  t.match(card, { offer: { url: `${shop.url}/cheap`, amountUsd: '0.1', why: 'The map needs it.' } })
+  t.equal(chain.sent.length, 0)
+  await daemon.client.call('POST /agent/reply', { kind: 'payment_offer', requestId: card.requestId, approve: true })
+  const all = (await watched.all()).map(({ event }) => event)
+  t.match(answers, exactly({ id: 'p1', ok: true, text: /^paid \$0\.1 on eip155:31337[^]*what \/cheap sells/ }))
+  t.equal(await chain.balance(SELLER), 100_000n)
+  t.match(
+    all.filter(({ kind }) => kind === 'payment_receipt'),
+    exactly({ requestId: card.requestId, outcome: 'paid', amountUsd: '0.1' }),
+  )
+  t.match(JSON.stringify(all), /"bought"/)
 })
 
 t.test('limits, lists and a no hold: nothing is signed, and no server gets a payment', async t => {

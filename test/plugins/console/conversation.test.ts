@@ -14,6 +14,7 @@ import {
   ownerTab,
 } from '../../support/browser/console.js'
 import { daemonWith } from '../../support/daemon.js'
+import { modelServer } from '../../support/servers/model-server.js'
 import { runTurn } from '../../support/turns.js'
 
 /** A picture of one pixel. */
@@ -67,6 +68,37 @@ t.test('conversations in the console', withChromium(), async t => {
     await goTo(page, '#/c/busy')
     t.equal(await composer.inputValue(), 'say one', 'what was taken back is in the composer again')
     await composer.fill('')
+    await endJourney(t, tab)
+  })
+
+  await t.test('an unknown conversation says so, takes no message and leads to those there are', async t => {
+    const tab = await ownerTab(browser, daemon, '#/c/none')
+    const { page } = tab
+    await page.getByText('there is no conversation "none"', { exact: false }).waitFor()
+    t.equal(await page.getByRole('textbox').count(), 0)
+    await page.getByRole('link', { name: 'Show the conversations there are' }).click()
+    await page.getByRole('heading', { name: 'Fleet' }).waitFor()
+    await endJourney(t, tab, /status of 404/)
+  })
+
+  await t.test('what runs in the background is shown with its output, and ended', async t => {
+    const model = await modelServer(t, 'openai', (_, nth) =>
+      nth === 1
+        ? { calls: [{ name: 'Shell', input: { command: 'echo served; sleep 600', background: true } }] }
+        : { text: ['it runs'] },
+    )
+    const { baseUrl } = model.target()
+    await client.call('POST /endpoints', { id: 'lab', kind: 'server', protocol: 'openai', baseUrl })
+    await runTurn(client, 'serving', 'serve it', { agent: 'endpoint/lab', title: 'Serving' })
+    const tab = await ownerTab(browser, daemon, '#/c/serving')
+    const { page } = tab
+    await page.getByText('In the background: 1 command runs').click()
+    await page.getByRole('button', { name: /^echo served/ }).click()
+    await page.getByLabel('Output of sh-1').getByText('served').waitFor()
+    t.same(await barriersOf(page), [])
+    await page.getByRole('button', { name: /^End/ }).click()
+    await page.getByText('was ended by a person').waitFor()
+    await page.getByText('In the background: 0 commands run').waitFor()
     await endJourney(t, tab)
   })
 

@@ -111,7 +111,7 @@ t.test('secrets, usage and models in the console', withChromium(), async t => {
     await runTurn(daemon.client, 'used', 'say hello')
     const tab = await ownerTab(browser, daemon, '#/usage')
     const { page } = tab
-    await page.getByRole('row', { name: /^All together/ }).waitFor()
+    await page.getByRole('row', { name: /^Total/ }).waitFor()
     await page.setViewportSize({ width: 320, height: 844 })
     t.equal(await page.evaluate("document.querySelector('main').scrollWidth"), 320, 'the table scrolls, not the page')
     await page.setViewportSize({ width: 1280, height: 720 })

@@ -379,6 +379,38 @@ t.test('land lists the files that are in the workspace now', async t => {
   t.same(daemon.calls().at(-1)!.body, { force: true, expect: { root: TIP } })
 })
 
+t.test('land --commit commits what landed in each repository, and nothing else', async t => {
+  const uncommitted = [
+    { repo: 'root', paths: ['a.txt', 'b.png'] },
+    { repo: 'lib', paths: ['c.ts'] },
+  ]
+  let more: object = {}
+  const daemon = await fakeDaemon(t, ({ path }) => {
+    if (path.endsWith('/diff')) return CHANGES
+    return path.endsWith('/land') ? { landed: true, uncommitted, ...more } : { committed: true, head: 'f'.repeat(40) }
+  })
+  const commits = () => daemon.calls().filter(({ path }) => path.endsWith('/commit'))
+  t.match(await daemon.run(['land', 'c-1']), { code: 0, out: /git commit "MESSAGE" --paths a\.txt --paths b\.png\n$/ })
+  t.same(commits(), [])
+  t.match(await daemon.run(['land', 'c-1', '--commit', 'Both']), {
+    code: 0,
+    out: /\ncommitted: 2 files as f{12}\ncommitted: 1 file as f{12}\n$/,
+  })
+  t.same(
+    commits().map(({ path, body }) => [path, body]),
+    [
+      ['/git/root/commit', { message: 'Both', paths: ['a.txt', 'b.png'] }],
+      ['/git/lib/commit', { message: 'Both', paths: ['c.ts'] }],
+    ],
+  )
+  more = { resolving: [{ repo: 'root', paths: ['a.txt'] }] }
+  t.match(await daemon.run(['land', 'c-1', '--commit', 'Both']), { code: 5, err: /resolve the conflict markers first/ })
+  more = { landed: false }
+  t.match(await daemon.run(['land', 'c-1', '--commit', 'Both']), { code: 5, out: /^not landed/ })
+  t.match(await daemon.run(['land', 'c-1', '--commit', ' ']), { code: 2 })
+  t.equal(commits().length, 2)
+})
+
 t.test('a landing with conflicts lists them, exit code 5', async t => {
   const conflicts = [{ repo: 'root', mainBranch: 'main', clean: 2, paths: [{ path: 'a.txt', reason: 'workspace' }] }]
   const daemon = await fakeDaemon(t, ({ path }) => (path.endsWith('/diff') ? CHANGES : { landed: false, conflicts }))
@@ -399,7 +431,7 @@ t.test('without an id the newest conversation is used, and named', async t => {
       ? { agents, rev: 1, held: [] }
       : path.endsWith('/diff')
         ? { repos: [] }
-        : { id: 'c-2', ok: true, landed: true },
+        : { id: 'c-2', ok: true, landed: true, stopped: 'turn', ended: 0, running: 0 },
   )
   const said = 'conversation c-2, the newest one\n'
   for (const [args, out] of [
@@ -447,13 +479,18 @@ t.test('stop and discard report the result, and pass a refusal on', async t => {
   const daemon = await fakeDaemon(t, ({ path, body }, response) =>
     body.conversationId === 'nope'
       ? json(response, 404, { reason: 'not-found', message: 'no such conversation' })
-      : { ok: true, path },
+      : { ok: true, path, stopped: body.conversationId === 'c-3' ? 'nothing' : 'turn', ended: 1, running: 2 },
   )
-  t.same(await daemon.run(['stop', 'c-1']), { code: 0, out: 'stopped c-1\n', err: '' })
+  const left =
+    'ended 1 command in the background\n2 commands go on in the background: sandbox agent processes c-1 shows them, '
+    + 'sandbox stop c-1 --background ends them\n'
+  t.same(await daemon.run(['stop', 'c-1']), { code: 0, out: `stopped c-1\n${left}`, err: '' })
+  t.match(await daemon.run(['stop', 'c-3', '--background']), { code: 0, out: /^no turn of c-3 ran\n/ })
+  t.same(daemon.calls().at(-1)!.body, { conversationId: 'c-3', background: true })
   t.same(await daemon.run(['discard', 'c-1']), { code: 0, out: 'discarded c-1\n', err: '' })
   t.same(
     daemon.calls().map(({ path }) => path),
-    ['/agent/stop', '/agents/c-1', '/agents/c-1/discard'],
+    ['/agent/stop', '/agent/stop', '/agents/c-1', '/agents/c-1/discard'],
   )
   t.same(await daemon.run(['stop', 'nope']), { code: 5, out: '', err: 'sandbox: no such conversation\n' })
 })

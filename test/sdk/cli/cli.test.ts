@@ -48,11 +48,13 @@ land the work in the workspace as uncommitted changes; default: the newest one
 
 It lands what the conversation has changed when the command starts, and refuses what is changed after that. With
 --expect, as sandbox diff prints it, it lands exactly what that diff showed.
+New conversations start from the last commit: with --commit, what landed is committed at once, and nothing else.
 
   --expect [REPOSITORY=]TIP …  land only work with this tip, as a diff showed it
   --force       land even while the agent is writing
   --cumulative  also land work that was landed before and reverted since
   --merge       write conflict markers where the main line changed
+  --commit MESSAGE  also commit the files that landed, with this message
   --url URL     the daemon to use (SANDBOX_URL)
   --data DIR    the data folder of the daemon to use (SANDBOX_DATA)
   --token-file FILE  a file with a control token, - for standard input (SANDBOX_TOKEN holds one itself)

@@ -95,7 +95,14 @@ export const extensionDaemon = async (
     own,
     JSON.stringify({
       ...{ ...manifest, boot: true, entry: 'test/support/extensions/plugin.js', routes: {} },
-      calls: ['extensions.serve', 'extensions.tools', 'extensions.tool', 'extensions.answerOffer', ...DOCUMENTS],
+      calls: [
+        'extensions.serve',
+        'extensions.tools',
+        'extensions.tool',
+        'extensions.answerOffer',
+        'extensions.answerPayment',
+        ...DOCUMENTS,
+      ],
     }),
   )
   const world = new World()

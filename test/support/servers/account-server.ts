@@ -15,6 +15,13 @@ interface OidcLibrary {
 }
 type Form = { [field: string]: string }
 
+/** An answer of a model that is a refusal. */
+interface ModelRefusal {
+  readonly status: number
+  readonly body: object
+  readonly headers?: Form
+}
+
 /** A provider of models that people sign in to: a real OAuth server, a list of models, answers and limits. */
 export interface AccountServer {
   readonly url: string
@@ -34,7 +41,11 @@ export interface AccountServer {
     /** The next answers to requests for tokens, before its own. */
     answers: { status: number; body: object }[]
     /** The answer to requests to models by their credential. */
-    refuses: Map<string, { status: number; body: object; headers?: Form }>
+    refuses: Map<string, ModelRefusal>
+    /** The answer to requests to models with any credential. */
+    refusesAll?: ModelRefusal
+    /** Answers of models wait for it. */
+    holds?: Promise<void>
     /** How full the limits of a credential are, in percent; `hang`: it never says. */
     limits: Map<string, number | 'hang'>
     resetsAt: number
@@ -160,7 +171,7 @@ const answer = async (
   const credential = (req.headers.authorization ?? '').replace(/^Bearer /, '')
   server.used.push(credential)
   const known = server.keys.has(credential) || (await provider.AccessToken.find(credential)) !== undefined
-  const refusal = server.script.refuses.get(credential)
+  const refusal = server.script.refusesAll ?? server.script.refuses.get(credential)
   if (!known) return sendJson(res, 401, { error: { message: `the credential ${credential} is unknown` } })
   if (pathname === '/limits') {
     const percent = server.script.limits.get(credential)
@@ -170,6 +181,7 @@ const answer = async (
   if (refusal && pathname === '/v1/chat/completions')
     return sendJson(res, refusal.status, refusal.body, refusal.headers)
   if (pathname === '/v1/models') return sendJson(res, 200, { data: [{ id: 'm' }, { id: 'n' }] })
+  if (pathname === '/v1/chat/completions') await server.script.holds
   if (pathname === '/v1/chat/completions') return speak(res, server.script.headers)
   return sendJson(res, 404, {})
 }

@@ -17,6 +17,8 @@ export interface AgentProgram {
   readonly needs?: readonly string[]
   /** It is the sandbox's own and asks before every action, so plan mode needs no wall. */
   readonly asks?: true
+  /** Its variables are good for one turn: it ends with that, and serves no other conversation. */
+  readonly once?: true
   /** The name of the connected program, which has its own home folder. */
   readonly home?: string
 }

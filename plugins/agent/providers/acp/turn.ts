@@ -67,7 +67,8 @@ export const acpOn = (
     const onlyReads = !program.asks && !mayWrite(request)
     const planning = !program.asks && request.permissionMode === 'plan'
     const budget = new StepBudget(admit && (() => admit(request)))
-    const mayShare = !onlyReads && !planning && request.subagent === undefined && peers.shares(provider)
+    const mayShare =
+      !program.once && !onlyReads && !planning && request.subagent === undefined && peers.shares(provider)
     const shared = mayShare ? await io.shared(started) : undefined
     const own = () => start(onlyReads || planning)
     const first = shared ? undefined : await own()
@@ -140,7 +141,8 @@ class VendorTurn {
     } finally {
       await this.#client.close()
       // A subagent is never continued.
-      if (this.#session) await this.#peers.release(this.#session, again && this.#request.subagent === undefined)
+      const kept = again && !this.#program.once && this.#request.subagent === undefined
+      if (this.#session) await this.#peers.release(this.#session, kept)
     }
     const costUsd = this.#client.budget.untold()
     frames.push(...updates.close(), {
@@ -246,7 +248,9 @@ class VendorTurn {
     const remembers = await peer.open(tree.seen.cwd, before, tools, this.#io.signal, this.#waits)
     if (before !== undefined && !remembers && peer.unloaded !== undefined)
       frames.push(notice(`${label} could not load its session, so it gets the record: ${peer.unloaded}`))
-    const named = model === this.#provider || model === OWN_MODEL || this.#program.asks ? {} : { model }
+    // One of a routed provider finds its model in a variable.
+    const isOwn = model === this.#provider || model === OWN_MODEL || this.#program.asks || this.#program.once
+    const named = isOwn ? {} : { model }
     const modeName = modeNamesOf(this.#program.command[0])[mode]
     const wanted = { mode, ...(modeName && { modeName }), ...named, ...(effort !== undefined && { effort }) }
     const { missing, models } = await peer.configure(wanted, this.#io.signal)

@@ -15,6 +15,8 @@ import type { NativeTarget } from './target.js'
 
 /** What turns on accounts need of the group. */
 export interface AccountDeps extends NativeDeps {
+  /** A provider that is reached through the translator. */
+  readonly routed: (definition: ProviderDefinition) => Promise<ProviderAdapter>
   /** The account that a conversation uses at a provider. */
   readonly accountOf: (conversationId: string, provider: string) => string | undefined
   /** Called with the account on which a conversation's turn runs: the conversation stays on it. */
@@ -35,8 +37,8 @@ export const accountProviders = (host: Link, deps: AccountDeps): ConnectedProvid
   find: async name => {
     if (!(await host.serves('accounts.lease')) || !(await host.serves('definitions.get'))) return undefined
     const { definition } = await host.call('definitions.get', { provider: name })
-    // The others are reached through the translator.
-    return definition?.serving === 'native' ? accountAdapter(host, definition, deps) : undefined
+    if (!definition) return undefined
+    return definition.serving === 'routed' ? deps.routed(definition) : accountAdapter(host, definition, deps)
   },
 })
 

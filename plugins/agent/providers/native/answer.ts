@@ -2,7 +2,7 @@ import { isDeeper, MOST_LEVELS } from '../../../../sdk/node/limits/depth.js'
 import type { Frame } from '../../turn/frames/frames.js'
 import { UNMARKED } from './chat-events.js'
 import { faultFrom, lost, ServerFault } from './faults.js'
-import type { ProviderOptions, StreamPart } from './model.js'
+import type { ProviderOptions, StreamPart } from '../../../../sdk/node/models/model-call.js'
 import type { CallPart, SaidPart, TokenCount } from './session.js'
 import type { Spoken } from './spoken.js'
 

@@ -8,6 +8,7 @@ import { tokenCountOf } from './answer.js'
 import type { TokenCount } from './session.js'
 import { NativeOver } from './over.js'
 import type { NativeTarget } from './target.js'
+import { routedTarget } from '../routed/routed-target.js'
 import { modelWire } from './wire.js'
 
 /** A model of a provider, for a single question. */
@@ -90,8 +91,12 @@ export const askedTarget = async (host: ProviderLink, { provider, model }: Asked
     return target.problem === undefined ? target : refuse('dependency', target.problem)
   }
   const { definition } = await host.call('definitions.get', { provider })
-  if (definition?.serving !== 'native') return refuse('dependency', `${provider} answers no single questions`)
-  return leasedTarget(host, definition, { model }).catch((error: unknown) => {
+  if (!definition) return refuse('dependency', `${provider} answers no single questions`)
+  const target =
+    definition.serving === 'routed'
+      ? routedTarget(host, definition, { run: 'question', model })
+      : leasedTarget(host, definition, { model })
+  return target.catch((error: unknown) => {
     if (error instanceof NativeOver) refuse('dependency', error.message)
     throw error
   })

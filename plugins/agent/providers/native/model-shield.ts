@@ -1,9 +1,9 @@
 import type { Host } from '../../../../sdk/index.js'
-import { TokenRestorer } from '../../../../sdk/node/access/token-restorer.js'
 import type { NoticeFrame } from '../../turn/frames/frames.js'
 import { ServerFault } from './faults.js'
-import type { ModelCall, ServerModel, StreamPart } from './model.js'
-import { requestTexts, withRequestTexts } from './request-texts.js'
+import type { ModelCall, ServerModel } from '../../../../sdk/node/models/model-call.js'
+import { restoredAnswer, type RestoredCounts } from '../../../../sdk/node/models/restored-answer.js'
+import { requestTexts, withRequestTexts } from '../../../../sdk/node/models/request-texts.js'
 import { ignored } from '../../../../sdk/index.js'
 
 /** Where the requests of a shielded model go. */
@@ -65,52 +65,14 @@ export class ModelShield {
       this.#counts[kind] = Math.max(this.#counts[kind] ?? 0, count)
     const streamed = await model.doStream(withRequestTexts(call, answer.texts))
     const values = new Map(answer.tokens?.map(({ token, value }) => [token, value]))
-    return { ...streamed, stream: streamed.stream.pipeThrough(this.#restoring(values)) }
+    return { ...streamed, stream: streamed.stream.pipeThrough(restoredAnswer(values, counts => this.#report(counts))) }
   }
 
-  #restoring(values: ReadonlyMap<string, string>): TransformStream<StreamPart, StreamPart> {
-    const all: TokenRestorer[] = []
-    const made = (): TokenRestorer => {
-      const restorer = new TokenRestorer(token => values.get(token))
-      all.push(restorer)
-      return restorer
-    }
-    type Delta = Extract<StreamPart, { type: 'text-delta' | 'reasoning-delta' }>
-    let open: { readonly last: Delta; readonly restorer: TokenRestorer } | undefined
-    const end = (out: TransformStreamDefaultController<StreamPart>): void => {
-      const delta = open?.restorer.end()
-      if (open && delta) out.enqueue({ type: open.last.type, id: open.last.id, delta })
-      open = undefined
-    }
-    return new TransformStream<StreamPart, StreamPart>({
-      transform: (part, out) => {
-        if (part.type === 'text-delta' || part.type === 'reasoning-delta') {
-          if (open?.last.type !== part.type || open.last.id !== part.id) end(out)
-          open = { last: part, restorer: open?.restorer ?? made() }
-          const delta = open.restorer.push(part.delta)
-          if (delta || part.providerMetadata) out.enqueue({ ...part, delta })
-          return
-        }
-        if (part.type !== 'raw' && part.type !== 'response-metadata') end(out)
-        out.enqueue(part.type === 'tool-call' ? { ...part, input: made().json(part.input) } : part)
-      },
-      flush: out => {
-        end(out)
-        this.#report(all)
-      },
-    })
-  }
-
-  #report(all: readonly TokenRestorer[]): void {
+  #report({ restored, unrestored }: RestoredCounts): void {
     const { conversationId } = this.#about
-    if (conversationId === undefined) return
-    const restored: { [token: string]: number } = {}
-    for (const [token, count] of all.flatMap(each => [...each.restored]))
-      restored[token] = (restored[token] ?? 0) + count
-    const unrestored = all.reduce((sum, each) => sum + each.unrestored, 0)
-    if (Object.keys(restored).length + unrestored === 0) return
+    if (conversationId === undefined || Object.keys(restored).length + unrestored === 0) return
     void this.#host
-      .call('shield.inbound', { conversationId, restored, unrestored })
+      .call('shield.inbound', { conversationId, restored: { ...restored }, unrestored })
       .catch(ignored('the answer is whole without these counts'))
   }
 }

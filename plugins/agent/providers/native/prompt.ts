@@ -4,7 +4,7 @@ import type { NoticeFrame } from '../../turn/frames/frames.js'
 import type { SentPicture } from '../adapter.js'
 import { attachedBytes } from '../attached-bytes.js'
 import { NOT_RUN } from './instructions.js'
-import type { ModelPrompt, ProviderOptions } from './model.js'
+import type { ModelPrompt, ProviderOptions } from '../../../../sdk/node/models/model-call.js'
 import type { AnswerEntry, CallPart, ResultEntry, SessionEntry } from './session.js'
 
 type Message = ModelPrompt[number]

@@ -1,6 +1,6 @@
 import type { Journals } from '../../../../sdk/index.js'
 import type { SentPicture } from '../adapter.js'
-import type { ProviderOptions } from './model.js'
+import type { ProviderOptions } from '../../../../sdk/node/models/model-call.js'
 
 /** Tokens of answers; `input` counts neither what a cache gave nor what was written to one. */
 export interface TokenCount {

@@ -1,7 +1,8 @@
 import type { EndpointTarget, ModelRow, ThinkingForm } from '../../../endpoints/contract.js'
 import { chatFetch } from './chat-events.js'
-import type { ModelCall, ProviderOptions, ServerModel } from './model.js'
+import type { ModelCall, ProviderOptions, ServerModel } from '../../../../sdk/node/models/model-call.js'
 import { ANSWER_LIMITS, modelFetch, NO_KEY, type AnswerLimits } from './model-fetch.js'
+import type { NativeTarget } from './target.js'
 import { ollamaFetch } from './ollama-lines.js'
 
 /** The options of a turn for its model. */
@@ -35,7 +36,7 @@ const DEFAULT_BUDGET = 16_000
 
 /** Opens a model of a server; the package of its protocol is loaded when it is first needed. */
 export const modelWire = async (
-  target: EndpointTarget,
+  target: NativeTarget,
   id: string,
   settings: AnswerSettings,
   limits: AnswerLimits = ANSWER_LIMITS,
@@ -43,6 +44,7 @@ export const modelWire = async (
 ): Promise<ModelWire> => {
   const row = target.models.find(one => one.id === id)
   const { contextWindow: window, pictures } = row ?? {}
+  const { named = '' } = target
   const known = { ...(window && { window }), ...(pictures !== undefined && { pictures }) }
   switch (target.protocol) {
     case 'openai': {
@@ -65,7 +67,7 @@ export const modelWire = async (
     }
     case 'anthropic': {
       const { createAnthropic } = await import('@ai-sdk/anthropic')
-      const model = createAnthropic({ baseURL: apiOf(target), apiKey: NO_KEY, fetch: send })(id)
+      const model = createAnthropic({ baseURL: apiOf(target), apiKey: NO_KEY, fetch: send })(`${named}${id}`)
       const quarter = Math.floor((window ?? Infinity) / 4)
       const budget = budgetOf(settings, row)
       // The package asks for the budget of thoughts on top, and a model has one limit for both.

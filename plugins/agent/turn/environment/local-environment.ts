@@ -33,6 +33,7 @@ import {
 } from './copy-words.js'
 import { skillsOf } from '../../personas/skills.js'
 import { briefTurn, instructedIn } from '../../briefing/brief-turn.js'
+import { ToldUncommitted } from '../../briefing/told-uncommitted.js'
 import { turnNotes } from '../../briefing/turn-notes.js'
 import type { ShortenOutput } from '../../outputs/shorten.js'
 import { hiddenBy, keptFolders, personaOf, fetchReach, reportUnknownPersona, usedBy } from '../../personas/worn.js'
@@ -61,6 +62,7 @@ import { trustApart, trustOf, waitsAfterOthers } from './trust.js'
 import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
 import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
 import { saveSharedState } from './shared-state.js'
+import { reachOfTurn } from '../../networks/turn-reach.js'
 import { turnCredential } from '../../networks/turn-credential.js'
 
 interface Tree extends PreparedTurn {
@@ -96,6 +98,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
   readonly #ignored = new IgnoredFiles()
   readonly #trees = new WeakMap<Turn, Tree>()
   readonly #known = new KnownByConversation()
+  readonly #uncommitted: ToldUncommitted
   readonly #safety: SafetyGate
   readonly #offers: ConnectOffers
   #warming: Promise<void> | undefined
@@ -104,6 +107,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     this.#deps = deps
     this.#safety = new SafetyGate(deps.host)
     this.#offers = new ConnectOffers(deps.host)
+    this.#uncommitted = new ToldUncommitted(deps.host)
   }
 
   async prepare(turn: Turn, conversation: Conversation): Promise<Tree> {
@@ -121,6 +125,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     let exits = false
     const network = await this.#deps.networks.of(id, () => exits)
     this.#networks.set(turn, network)
+    const changes = this.#uncommitted.read(turn)
     const release = await locks.hold(id, turn.signal)
     let sync: { commits: number; blocked: string[] } | undefined
     try {
@@ -158,9 +163,21 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     })
     const around = aroundOf(copyWall)
     const brief = await briefTurn(this.#deps, turn, { root, folders, hidden: hiddenBy(wall), persona, around, skills })
+    const uncommitted = this.#uncommitted.of(turn, conversations.get(id), folders, await changes)
     const facts = { mentions, attachments: attachments.map(({ path }) => path), ...(sync && { sync }) }
     const notes = await turnNotes(this.#deps, turn, {
-      ...{ skills, persona, around, facts, answers, folders, allowedTools, session: conversation.session, access },
+      ...{
+        skills,
+        persona,
+        around,
+        facts,
+        uncommitted,
+        answers,
+        folders,
+        allowedTools,
+        session: conversation.session,
+        access,
+      },
       more: { before: added.notes ?? [], after: brief.notes },
     })
     if (notes.length && !turn.record.notes) turn.log.push({ kind: 'preamble', notes })
@@ -195,7 +212,13 @@ export class LocalTurnEnvironment implements TurnEnvironment {
       reach: network.reach,
       expose: network.serve,
       variables: added.variables,
-      ofCommands: turnCredential(this.#deps, turn, network, allowedTools),
+      ofCommands: turnCredential(
+        this.#deps,
+        turn,
+        network,
+        () => reachOfTurn(turn, conversation, { persona, folders }),
+        allowedTools,
+      ),
       agentFolders: added.agentFolders,
       ...(persona && { persona }),
       ...(instructions !== undefined && { instructions }),

@@ -1,5 +1,5 @@
 import type { Log } from '../../../../sdk/index.js'
-import type { Conversation } from '../../contract.js'
+import type { Conversation, Stopped } from '../../contract.js'
 import type { Conversations } from '../../conversations/conversations.js'
 import type { Engine } from '../engine.js'
 import type { Frame, RunEnd } from '../frames/frames.js'
@@ -91,20 +91,22 @@ export class PlannedResumes implements OutagePlans {
   }
 
   /** Stops a conversation's turn and drops its planned resume. */
-  async stop(id: string): Promise<void> {
-    await this.#halt(id)
-    await this.#deps.engine().stop(id)
+  async stop(id: string): Promise<Stopped['stopped']> {
+    const planned = await this.#halt(id)
+    const ran = await this.#deps.engine().stop(id)
     // A turn that was failing during the stop may have planned a resume.
     await this.#halt(id)
+    return ran ? 'turn' : planned ? 'resume' : 'nothing'
   }
 
-  async #halt(id: string): Promise<void> {
+  async #halt(id: string): Promise<boolean> {
     const { conversations, decisions, queue } = this.#deps
-    if (queue.resumable(id)?.at === undefined) return
-    await decisions.with(id, async () => {
-      if (queue.resumable(id)?.at === undefined) return
+    if (queue.resumable(id)?.at === undefined) return false
+    return decisions.with(id, async () => {
+      if (queue.resumable(id)?.at === undefined) return false
       await queue.resume(id)
       await conversations.update(id, { lastEnd: 'stopped', failure: undefined, updatedAt: Date.now() })
+      return true
     })
   }
 

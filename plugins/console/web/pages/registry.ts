@@ -197,6 +197,13 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./inventory/inventory-page.js')).InventoryPage,
   },
   {
+    name: 'deployment',
+    icon: 'machine',
+    needs: 'cli.describe',
+    ...IN_LIST,
+    load: async () => (await import('./deployment/deployment-page.js')).DeploymentPage,
+  },
+  {
     name: 'outbox',
     icon: 'file',
     needs: 'public.list',

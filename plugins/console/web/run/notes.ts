@@ -124,7 +124,7 @@ export const FRAME_NOTES: FrameNotes = {
   error: ({ message }, run) => run.line('error', message),
   landed: ({ held, landed }, run) => {
     if (held) return run.line('info', 'The work waits for somebody who may land it.')
-    if (landed) return run.line('info', 'The work was landed.')
+    if (landed) return run.line('info', 'The work was landed: it is in the workspace, as uncommitted changes.')
     run.line('warning', 'The work was not landed: it has conflicts. Review the changes to choose.')
   },
   browser: ({ session }, run) => run.line('info', `Uses the browser ${session}`),

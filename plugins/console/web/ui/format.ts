@@ -2,6 +2,7 @@ import { SELECTORS, unseenBut } from '../../../../sdk/unseen.js'
 
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: 'auto', style: 'short' })
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' })
+const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeZone: 'UTC' })
 const number = new Intl.NumberFormat()
 const money = new Intl.NumberFormat(undefined, { style: 'currency', currency: 'USD', maximumFractionDigits: 4 })
 
@@ -20,6 +21,9 @@ export const agoOf = (at: number, now = Date.now()): string => {
 
 /** A moment in full. */
 export const momentOf = (at: number): string => moment.format(at)
+
+/** A day in UTC, as `2026-11-29` is sent. */
+export const dayText = (date: string): string => day.format(Date.parse(date))
 
 /** A span of time in at most two units. */
 export const spanText = (ms: number): string => {

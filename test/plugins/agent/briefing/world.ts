@@ -10,11 +10,12 @@ export const briefedWorld = async (
   t: Test,
   replies: (request: SeenRequest, nth: number) => ScriptedReply,
   options: SupportOptions = {},
+  groups: readonly string[] = [],
 ) => {
   const server = await modelServer(t, 'openai', replies)
   const daemon = await daemonWith(
     t,
-    ['agent', 'agents', 'settings', ...(options.fakes?.['usage.record'] ? [] : ['usage'])],
+    ['agent', 'agents', 'settings', ...(options.fakes?.['usage.record'] ? [] : ['usage']), ...groups],
     {
       ...options,
       fakes: {

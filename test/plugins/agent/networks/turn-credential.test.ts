@@ -5,7 +5,17 @@ import t, { type Test } from 'tap'
 import { turnCredential } from '../../../../plugins/agent/networks/turn-credential.js'
 
 const TOKEN = 'sbt_a.b'
-const GROUPS = [{ routes: [{ call: 'POST /approvals', turns: true }, { call: 'GET /approvals' }] }]
+const GROUPS = [
+  {
+    routes: [
+      { call: 'POST /approvals', turns: true },
+      { call: 'GET /approvals', tokens: ['read'] },
+      { call: 'GET /ports', tokens: ['read'] },
+      { call: 'GET /secrets', tokens: [] },
+      { call: 'GET /vpn', tokens: [], turns: 'sandbox' },
+    ],
+  },
+]
 
 const listening = async <S extends Server | Listener>(t: Test, server: S): Promise<S & { port: number }> => {
   await once(server.listen(0, '127.0.0.1'), 'listening')
@@ -14,8 +24,13 @@ const listening = async <S extends Server | Listener>(t: Test, server: S): Promi
 }
 
 /** A turn whose server is handed its connections, as in a network of its own, and what reaches the daemon behind it. */
-const world = async (t: Test, { allowedTools }: { readonly allowedTools?: readonly string[] } = {}) => {
+const world = async (
+  t: Test,
+  { allowedTools, sandbox = false }: { readonly allowedTools?: readonly string[]; readonly sandbox?: boolean } = {},
+) => {
   const calls: string[] = []
+  const outside: string[] = []
+  const entry: { onOutsiders: (() => Promise<void>) | undefined } = { onOutsiders: undefined }
   const asked: IncomingMessage[] = []
   const daemon = await listening(
     t,
@@ -40,7 +55,10 @@ const world = async (t: Test, { allowedTools }: { readonly allowedTools?: readon
         return [{ host: '127.0.0.1', port: daemon.port }]
       },
     },
-    { conversationId: 'c', run: 'r', ended: turn.promise, signal: turn.stop.signal },
+    {
+      ...{ conversationId: 'c', run: 'r', ended: turn.promise, signal: turn.stop.signal },
+      ...{ entry, markOutside: async source => void outside.push(source) },
+    },
     {
       serve: async server => {
         door = await listening(
@@ -50,6 +68,7 @@ const world = async (t: Test, { allowedTools }: { readonly allowedTools?: readon
         return `http://127.0.0.1:${door.port}`
       },
     },
+    () => ({ sandbox, accounts: true }),
     allowedTools,
   )
   const env = await variables()
@@ -62,7 +81,7 @@ const world = async (t: Test, { allowedTools }: { readonly allowedTools?: readon
     client.write(head.join('\r\n'))
     return client
   }
-  return { env, calls, asked, turn, known, begin }
+  return { env, calls, asked, turn, known, begin, entry, outside }
 }
 
 for (const how of ['ends', 'is stopped'])
@@ -89,6 +108,29 @@ t.test('a call that is being passed on when its turn ends shows the daemon no de
   gate.resolve()
   await new Promise(resolve => setTimeout(resolve, 50))
   t.same(asked, [])
+})
+
+t.test('a turn with the power passes reads on, and counts records of others as content from outside', async t => {
+  for (const sandbox of [true, false]) {
+    const { env, asked, calls, entry, outside, turn } = await world(t, { sandbox })
+    const ask = (path: string) =>
+      fetch(`${env.SANDBOX_DAEMON}${path}`, { headers: { 'x-sandbox-turn': TOKEN } }).then(
+        ({ status }) => status,
+        () => 0,
+      )
+    t.equal(await ask('/secrets'), 403)
+    const passes = ['/ports?x=1', '/approvals', '/vpn']
+    if (!sandbox) t.same(await Promise.all(passes.map(ask)), [403, 403, 403])
+    else {
+      for (const path of passes) void ask(path)
+      while (asked.length < passes.length) await new Promise(resolve => setTimeout(resolve, 5))
+      t.same(asked.map(({ url }) => url).sort(), [...passes].sort())
+    }
+    t.same(outside, sandbox ? ['GET /approvals of the sandbox'] : [])
+    await entry.onOutsiders?.()
+    t.equal(calls.at(-1), 'kernel.turn.narrow')
+    turn.resolve()
+  }
 })
 
 t.test('a turn that is narrowed to other tools has no credential', async t => {

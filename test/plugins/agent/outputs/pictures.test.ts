@@ -5,7 +5,7 @@ import { pictureOf, unseenBecause } from '../../../../plugins/agent/outputs/pict
 import { outputFolder } from '../../../../plugins/agent/outputs/whole-outputs.js'
 import { promptOf } from '../../../../plugins/agent/providers/native/prompt.js'
 import type { SessionEntry } from '../../../../plugins/agent/providers/native/session.js'
-import { requestTexts } from '../../../../plugins/agent/providers/native/request-texts.js'
+import { requestTexts } from '../../../../sdk/node/models/request-texts.js'
 import { withChromium } from '../../../support/browser/browser.js'
 import { daemonWith } from '../../../support/daemon.js'
 import { exactly } from '../../../support/lists.js'

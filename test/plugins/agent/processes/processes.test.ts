@@ -7,6 +7,7 @@ import { ConversationProcesses } from '../../../../plugins/agent/processes/conve
 import { processTools } from '../../../../plugins/agent/processes/process-tools.js'
 import { Masker } from '../../../../sdk/node/access/masker.js'
 import { exactly } from '../../../support/lists.js'
+import { refusal } from '../support.js'
 import { briefedWorld, saidIn } from '../briefing/world.js'
 
 type Call = { readonly name: string; readonly input: object }
@@ -117,10 +118,63 @@ t.test('a stop ends what the turn started in the background, and nothing of earl
   await world.turn('c', { prompt: 'first' })
   const turn = world.turn('c', { prompt: 'second' })
   await Promise.all([appears(at('later')), appears(at('now'))])
-  await world.client.call('POST /agent/stop', { conversationId: 'c' })
+  const stopped = await world.client.call('POST /agent/stop', { conversationId: 'c' })
+  t.same(stopped, { ok: true, stopped: 'turn', ended: 1, running: 1 })
   await turn
   t.ok(await isStill(at('later')))
   t.notOk(await isStill(at('beats')))
+  const { agents } = await world.client.call('GET /agents')
+  t.same(agents[0]!.processes, { running: 1, total: 2 })
+
+  const nothing = await world.client.call('POST /agent/stop', { conversationId: 'c' })
+  t.same(nothing, { ok: true, stopped: 'nothing', ended: 0, running: 1 })
+  const all = await world.client.call('POST /agent/stop', { conversationId: 'c', background: true })
+  t.same(all, { ok: true, stopped: 'nothing', ended: 1, running: 0 })
+  t.ok(await isStill(at('beats')))
+})
+
+t.test('people list, read and end the commands in the background, as far as they reach their conversation', async t => {
+  const world = await briefedWorld(
+    t,
+    calling({ first: [background('echo one; read -r x; echo two'), background('exit 4'), background(BEATS)] }),
+  )
+  const { client } = world
+  await world.turn('c', { prompt: 'first' })
+  const { processes } = await client.call('GET /agent/processes', { conversationId: 'c' })
+  t.same(
+    processes.map(({ id, running, ended, exitCode }) => [id, running, ended, exitCode]),
+    [
+      ['sh-1', true, undefined, undefined],
+      ['sh-2', false, 'ended with exit code 4', 4],
+      ['sh-3', true, undefined, undefined],
+    ],
+  )
+  t.same((await client.call('GET /agent/processes', {})).processes, processes)
+  const output = { conversationId: 'c', id: 'sh-1' }
+  t.match(await client.call('GET /agent/processes/{conversationId}/{id}', output), { text: 'one\n', from: 0, to: 4 })
+  t.match(await client.call('GET /agent/processes/{conversationId}/{id}', { ...output, since: 2 }), { text: 'e\n' })
+  t.match(await client.call('GET /agent/processes/{conversationId}/{id}', { ...output, since: 99 }), {
+    text: '',
+    to: 4,
+  })
+
+  const [editor, reader] = [await world.token('editor'), await world.token('read')]
+  t.same(await editor.client.call('GET /agent/processes', {}), { processes: [] })
+  for (const call of ['GET', 'DELETE'] as const)
+    t.match(await refusal(editor.client.call(`${call} /agent/processes/{conversationId}/{id}`, output)), {
+      status: 403,
+    })
+  t.match(await reader.client.call('GET /agent/processes/{conversationId}/{id}', output), { text: 'one\n' })
+  t.match(await refusal(reader.client.call('DELETE /agent/processes/{conversationId}/{id}', output)), { status: 403 })
+  t.match(await refusal(client.call('GET /agent/processes', { conversationId: 'none' })), { status: 404 })
+  t.match(await refusal(client.call('DELETE /agent/processes/{conversationId}/{id}', { ...output, id: 'sh-9' })), {
+    status: 404,
+  })
+  t.same(await client.call('DELETE /agent/processes/{conversationId}/{id}', { ...output, id: 'sh-3' }), { ok: true })
+  t.same(await client.call('DELETE /agent/processes/{conversationId}/{id}', { ...output, id: 'sh-3' }), { ok: true })
+  t.ok(await isStill(join(world.workspace, 'beats')))
+  const { processes: after } = await client.call('GET /agent/processes', { conversationId: 'c' })
+  t.match(after.at(-1), { id: 'sh-3', running: false, ended: 'was ended by a person' })
 })
 
 t.test('after a restart the conversation is told which commands ended with the sandbox', async t => {
@@ -163,6 +217,7 @@ const alone = (t: Test, masker: () => Masker = () => new Masker([])) => {
     store: { all: async () => [], set: async () => {}, delete: async () => true } as never,
     log: { warn: () => {} },
     masker,
+    changed: () => {},
   })
   // A daemon does not end while output waits for its turn.
   const awake = setInterval(() => {}, 60_000)

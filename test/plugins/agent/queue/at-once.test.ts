@@ -106,7 +106,7 @@ for (const [moment, isAt] of Object.entries({
     { timeout: 60_000 },
     async t => {
       const whole = journalsIn(t)
-      let stopped: Promise<void> | undefined
+      let stopped: Promise<unknown> | undefined
       const { engine, queue, resumes, send } = engineOn(
         t,
         async function* (): AsyncIterable<Frame> {
@@ -137,7 +137,7 @@ const untilStopped = (io: TurnIo) => new Promise(resolve => io.signal.addEventLi
 
 t.test('a stop during the start of a planned resume stops the resumed turn', { timeout: 60_000 }, async t => {
   const whole = journalsIn(t)
-  let stopped: Promise<void> | undefined
+  let stopped: Promise<unknown> | undefined
   const { engine, queue, resumes, conversations, send } = engineOn(
     t,
     async function* ({ attempt }, io): AsyncIterable<Frame> {
@@ -166,7 +166,7 @@ t.test('a stop during the start of a planned resume stops the resumed turn', { t
 
 t.test('a turn that starts while a stop cancels a resume is not marked as stopped', { timeout: 60_000 }, async t => {
   const whole = journalsIn(t)
-  let stopped: Promise<void> | undefined
+  let stopped: Promise<unknown> | undefined
   let sent: ReturnType<typeof send> | undefined
   let ran = 0
   const { engine, resumes, conversations, send } = engineOn(
@@ -205,7 +205,7 @@ t.test(
   async t => {
     const whole = journalsIn(t)
     const gate = Promise.withResolvers<void>()
-    let stopped: Promise<void> | undefined
+    let stopped: Promise<unknown> | undefined
     const { engine, queue, resumes, send } = engineOn(
       t,
       async function* (): AsyncIterable<Frame> {

@@ -1,5 +1,6 @@
 import t from 'tap'
 import type { ToolName } from '../../../../plugins/agent/tools/tool.js'
+import { offeredSchema } from '../../../../plugins/agent/tools/toolbox.js'
 import { tools } from '../../../../plugins/agent/tools/tools.js'
 import { exactly } from '../../../support/lists.js'
 import { misfits, type Schema } from '../../../support/schema.js'
@@ -94,7 +95,7 @@ const OTHER_INPUTS: { readonly [name: string]: { readonly [field: string]: unkno
 }
 /** Fields that exclude all of these, or that are needed where no other is. */
 const ALONE: { readonly [name: string]: readonly string[] } = {
-  Edit: ['after', 'edits'],
+  Edit: ['after', 'edits', 'patch'],
   Browser: ['key', 'values', 'paths'],
   Process: ['text'],
 }
@@ -119,8 +120,9 @@ t.test('every tool has a description for models, and so has each field of its in
       t.match(description, /\S/, `${name} describes ${field}`)
     t.notMatch(JSON.stringify(schema), /"\$(?:ref|defs)"/, 'types stand where they are used')
   }
-  const characters = Object.values(tools).reduce((sum, tool) => sum + JSON.stringify(tool.schema()).length, 0)
-  t.ok(characters < 22_500, `${characters} characters go with every request`)
+  const sent = Object.values(tools).map(tool => JSON.stringify(offeredSchema(tool, false)))
+  const characters = sent.reduce((sum, text) => sum + text.length, 0)
+  t.ok(characters <= 16_000, `${characters} characters, about 4,000 tokens, go with every request`)
   t.end()
 })
 

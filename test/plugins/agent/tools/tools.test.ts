@@ -234,7 +234,7 @@ t.test('several replacements are made in order, or none of them', async t => {
     [{}, /takes old: expected the text to replace/],
     [{ edits, new: 'x' }, /takes new: expected none beside edits/],
     [{ edits: [] }, /takes edits/],
-    [{ edits, old: 'one' }, /takes old: expected one of old, from, after and edits/],
+    [{ edits, old: 'one' }, /takes old: expected one of old, from, after, edits and patch/],
     [{ old: 'one' }, /takes new: expected the replacement/],
   ] as const)
     t.throws(() => tools.Edit!.check({ path: 'src/main.ts', ...more }), { message })
@@ -428,8 +428,8 @@ t.test('bad input is refused with its field, the expectation and the finding', a
     ['Write', { path: 'x', content: '\ud800' }, /content/],
     ['Edit', { path: 'x', old: '', new: '' }, /old.*not empty/],
     ['Edit', { path: 'x', old: 'a', new: 'b', all: 'yes' }, /all.*true or false/],
-    ['Edit', { path: 'x', new: 'b' }, /old: expected the text to replace, or a line in from or after/],
-    ['Edit', { path: 'x', old: 'a', from: '1:9f3c', new: 'b' }, /one of old, from, after and edits/],
+    ['Edit', { path: 'x', new: 'b' }, /old: expected the text to replace, a line in from or after, edits or a patch/],
+    ['Edit', { path: 'x', old: 'a', from: '1:9f3c', new: 'b' }, /one of old, from, after, edits and patch/],
     ['Edit', { path: 'x', from: 'first', new: 'b' }, /from/],
     ['Edit', { path: 'x', after: '0', to: '1:9f3c', new: 'b' }, /to: expected only with from/],
     ['Edit', { path: 'x', from: '1:9f3c', all: true, new: 'b' }, /all: expected only with old/],

@@ -31,7 +31,7 @@ for (const [moment, isAt] of Object.entries({
     `a stop that comes as a completed turn ${moment} leaves the conversation free and its queue paused`,
     async t => {
       const whole = journalsIn(t)
-      let stopped: Promise<void> | undefined
+      let stopped: Promise<unknown> | undefined
       const journal: Journals = {
         ...whole,
         append: (name, entries, options) => {

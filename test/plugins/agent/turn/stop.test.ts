@@ -37,7 +37,8 @@ t.test('a stop ends a child that ignores SIGTERM, keeps the written files, and f
     client.call('POST /agent/stop', { conversationId: 's' }),
     client.call('POST /agent/stop', { conversationId: 's' }),
   ])
-  t.same([one, two], [{ ok: true }, { ok: true }], 'a second stop waits for the same end')
+  const stopped = { ok: true, stopped: 'turn', ended: 0, running: 0 }
+  t.same([one, two], [stopped, stopped], 'a second stop waits for the same end')
   t.ok(Date.now() - before < 15_000)
   t.notOk(alive(`sleep ${seconds}`), 'the process has ended')
   t.equal(readFileSync(join(workspace, 'kept.txt'), 'utf8'), 'kept\n')
@@ -53,7 +54,9 @@ t.test('a stop ends a child that ignores SIGTERM, keeps the written files, and f
 t.test('a stop without a running turn returns at once, and an unknown conversation is not found', async t => {
   const { client } = await daemonWith(t, ['agent'])
   await runTurn(client, 's', 'say x')
-  t.same(await client.call('POST /agent/stop', { conversationId: 's' }), { ok: true })
+  t.same(await client.call('POST /agent/stop', { conversationId: 's' }), {
+    ...{ ok: true, stopped: 'nothing', ended: 0, running: 0 },
+  })
   t.match(await refusal(client.call('POST /agent/stop', { conversationId: 'none' })), { status: 404 })
 })
 

@@ -83,6 +83,25 @@ t.test('accounts in the console', withChromium(), async t => {
     await endJourney(t, tab)
   })
 
+  await t.test('a sign-in that a program began is finished here', async t => {
+    const { handshake } = await daemon.client.call('POST /accounts/{provider}/login/start', {
+      ...{ provider: 'acme', flow: 'key' },
+    })
+    const tab = await ownerTab(browser, daemon, `#/accounts/acme/${handshake}`)
+    const { page } = tab
+    const dialog = page.getByRole('dialog')
+    t.equal(await dialog.getByRole('link', { name: 'Make a key' }).getAttribute('href'), `${server.url}/keys`)
+    t.same(await barriersOf(page), [])
+    await dialog.getByLabel('Key', { exact: true }).fill(key)
+    await dialog.getByRole('button', { name: 'Finish' }).click()
+    await dialog.waitFor({ state: 'hidden' })
+    t.match(page.url(), /#\/accounts$/)
+    const found = await rows()
+    await daemon.client.call('POST /accounts/{provider}/disconnect', { provider: 'acme', id: found.at(-1)!.id })
+    t.equal(found.length, 3)
+    await endJourney(t, tab)
+  })
+
   await t.test('a new conversation runs on the account that is chosen', async t => {
     const tab = await ownerTab(browser, daemon, '#/new')
     const { page } = tab

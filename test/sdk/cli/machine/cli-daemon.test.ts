@@ -59,7 +59,10 @@ t.test('a turn is run, read, landed and discarded from the command line', async 
   t.match(shown.out, /^A sandbox-demo\.md {2}\+3 -0\n@@ -0,0 \+1,3 @@\n\+# Hello from the sandbox\n/)
   t.same(await run(['land', id]), {
     code: 0,
-    out: 'landed: 1 file is in the workspace as uncommitted changes\n',
+    out:
+      'landed: 1 file is in the workspace as uncommitted changes\n'
+      + 'new conversations start from the last commit, without it; next: sandbox git commit "MESSAGE" --paths '
+      + 'sandbox-demo.md\n',
     err: '',
   })
   t.equal(inGit(workspace, 'status', '--short'), '?? sandbox-demo.md\n')

@@ -213,6 +213,7 @@ t.test("a page's request to the loopback of its conversation reaches no server o
 const DIRECT: { readonly [file: string]: string } = {
   'kernel/auth/line-socket.ts': 'the login socket of this machine',
   'plugins/agent/tool-server/bridge.ts': 'the daemon',
+  'plugins/agent/providers/routed/translator-relay.ts': 'a program of this machine',
   'plugins/agent/networks/turn-credential.ts': 'the daemon',
   'plugins/capabilities/docker/engine-child.ts': 'a socket inside of a wall',
   'plugins/agent/tool-server/http.ts': 'a handler in this process',
@@ -224,6 +225,7 @@ const DIRECT: { readonly [file: string]: string } = {
   'plugins/ports/preview/previews.ts': 'servers of this machine',
   'plugins/ports/preview/probe.ts': 'servers of this machine',
   'plugins/ports/preview/server.ts': 'servers of this machine',
+  'plugins/routed/translator.ts': 'a program of this machine',
   'plugins/vpn/clients/gateway-certificate.ts': 'the gateway of a tunnel, which its program dials directly',
   'sdk/node/tunnels/management.ts': 'a program of this machine',
   'plugins/workspace/apps/built-in.ts': 'the text of a program',

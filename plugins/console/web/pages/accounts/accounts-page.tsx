@@ -1,15 +1,18 @@
 import { useSignal } from '@preact/signals'
-import type { ProviderAccount } from '../../../../accounts/contract.js'
+import type { ProviderAccount, SignInStart } from '../../../../accounts/contract.js'
 import type { ProviderRow } from '../../../../providers/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
+import { goTo } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
 import { AskButton, DialogForm, FormButton } from '../../ui/dialog.js'
 import { TextField } from '../../ui/fields.js'
-import { agoOf, momentOf, visibleName } from '../../ui/format.js'
+import { agoOf, visibleName } from '../../ui/format.js'
 import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { reaches, type PageProps } from '../registry.js'
+import { AccountWindows } from './account-windows.js'
+import { RoutedSection } from './routed-section.js'
 import { SignInForm } from './sign-in-form.js'
 
 const changed = (): void => refetch(new Set(['accounts', 'providers']))
@@ -42,16 +45,7 @@ const RenameForm = ({
 /** How full the limits of an account are. */
 const Windows = ({ account: { usage, rates } }: { account: ProviderAccount }) => (
   <>
-    {usage?.windows.map(({ kind, label, utilization, resetsAt }) => {
-      const name = visibleName(label ?? kind)
-      const opens = resetsAt === undefined ? '' : `, opens again ${momentOf(resetsAt)}`
-      return (
-        <div key={kind}>
-          <meter aria-label={name} min={0} max={100} high={90} value={utilization} />{' '}
-          {`${name}: ${Math.round(utilization)} % used${opens}`}
-        </div>
-      )
-    })}
+    {usage && <AccountWindows usage={usage} />}
     {usage && <div>Measured {agoOf(usage.measuredAt)}</div>}
     {rates && (
       <div>
@@ -154,8 +148,27 @@ const ProviderAccounts = ({ provider, maintains }: { provider: ProviderRow; main
   )
 }
 
+/** Finishes a sign-in that a program began: its address names it. */
+const BegunSignIn = ({ provider, handshake }: { provider: ProviderRow; handshake: string }) => {
+  const { id, label } = provider
+  const list = useQuery(`accounts/${id}`, ['accounts'], () => askDaemon('GET /accounts/{provider}', { provider: id }))
+  return (
+    <Loaded query={list}>
+      {({ signIns }) => {
+        const found = signIns.find(each => each.handshake === handshake)
+        if (found?.page === undefined || found.state !== 'waiting')
+          return <p role="status">{`This sign-in at ${visibleName(label)} is over, or finishes by itself.`}</p>
+        const { page: url, flow, expiresAt } = found
+        const finish = flow === 'key' ? 'key' : flow === 'code' ? 'code' : 'redirect-url'
+        const begun: SignInStart = { url, handshake, expiresAt, flow, finish }
+        return <SignInForm key={handshake} provider={provider} begun={begun} close={() => goTo('accounts')} />
+      }}
+    </Loaded>
+  )
+}
+
 /** The accounts of providers of models, and how to sign in to more. */
-export const AccountsPage = (_: PageProps) => {
+export const AccountsPage = ({ rest: [named, handshake] }: PageProps) => {
   const maintains = reaches(person.value?.role, 'maintainer')
   const list = useQuery('providers', ['providers', 'accounts', 'endpoints', 'capabilities'], () =>
     askDaemon('GET /providers'),
@@ -165,12 +178,23 @@ export const AccountsPage = (_: PageProps) => {
       <Loaded query={list}>
         {({ providers }) => (
           <>
+            {maintains
+              && handshake !== undefined
+              && providers
+                .filter(({ id }) => id === named)
+                .map(provider => <BegunSignIn key={provider.id} provider={provider} handshake={handshake} />)}
             {providers
-              .filter(({ flows }) => flows.length > 0)
+              .filter(({ flows, serving }) => flows.length > 0 && serving !== 'routed')
               .sort((a, b) => Number(b.accounts > 0) - Number(a.accounts > 0))
               .map(provider => (
                 <ProviderAccounts key={provider.id} provider={provider} maintains={maintains} />
               ))}
+            {providers.some(({ serving }) => serving === 'routed') && (
+              <RoutedSection
+                providers={providers.filter(({ serving }) => serving === 'routed')}
+                maintains={maintains}
+              />
+            )}
           </>
         )}
       </Loaded>

@@ -23,14 +23,22 @@ interface SignInFormProps {
   readonly provider: ProviderRow
   /** Sign in to this account again. */
   readonly account?: string
+  /** A sign-in that was begun elsewhere. */
+  readonly begun?: SignInStart | undefined
   readonly close: () => void
 }
 
 /** Signs in at a provider: first the way, then what the page of the provider gives. */
-export const SignInForm = ({ provider: { id: provider, label, flows }, account, close }: SignInFormProps) => {
+export const SignInForm = ({
+  provider: { id: provider, label, flows, client },
+  account,
+  begun,
+  close,
+}: SignInFormProps) => {
   const flow = useSignal<SignInFlow>(flows[0] ?? 'key')
   const name = useSignal('')
-  const started = useSignal<SignInStart | undefined>(undefined)
+  const clientId = useSignal('')
+  const started = useSignal<SignInStart | undefined>(begun)
   const given = useSignal('')
   const finished = useRef(false)
   const list = useQuery(`accounts/${provider}`, ['accounts'], () => askDaemon('GET /accounts/{provider}', { provider }))
@@ -54,7 +62,8 @@ export const SignInForm = ({ provider: { id: provider, label, flows }, account, 
   }
   const begin = async () => {
     given.value = ''
-    const asked = { ...(account !== undefined && { account }), ...(name.value && { label: name.value }) }
+    const own = client && flow.value !== 'key' && { clientId: clientId.value.trim() }
+    const asked = { ...(account !== undefined && { account }), ...(name.value && { label: name.value }), ...own }
     started.value = await askDaemon('POST /accounts/{provider}/login/start', { provider, flow: flow.value, ...asked })
     return 'stays'
   }
@@ -71,6 +80,16 @@ export const SignInForm = ({ provider: { id: provider, label, flows }, account, 
       <DialogForm title={`Sign in at ${visibleName(label)}`} close={close} verb="Continue" work={begin}>
         {flows.length > 1 && (
           <ChoiceField label="How" value={flow} choices={flows.map(one => [one, FLOWS[one]] as const)} />
+        )}
+        {client && flow.value !== 'key' && (
+          <TextField
+            key="client"
+            label="Client id"
+            required
+            value={clientId}
+            maxLength={200}
+            hint={`Of a client of your own, registered there with the address ${visibleName(client.redirectUri)}.`}
+          />
         )}
         {account === undefined && (
           <TextField key="name" label="Name" value={name} maxLength={80} hint="To tell accounts apart." />

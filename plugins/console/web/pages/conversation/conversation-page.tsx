@@ -29,8 +29,11 @@ import { RowView, type RowActions } from './rows.js'
 import { DataAge } from '../../ui/data-age.js'
 import { FaultLine } from '../../ui/page.js'
 import { ignored } from '../../../../../sdk/ignored.js'
+import { Refusal } from '../../../../../sdk/refusal.js'
 
 const QueuePane = lazyView(async () => (await import('./queue-pane.js')).QueuePane)
+const ProcessesPane = lazyView(async () => (await import('./processes-pane.js')).ProcessesPane)
+const LandedUncommitted = lazyView(async () => (await import('./uncommitted-note.js')).LandedUncommitted)
 const FindBar = lazyView(async () => (await import('./find-bar.js')).FindBar)
 const OptionsButton = lazyView(async () => (await import('./options-form.js')).OptionsButton)
 
@@ -42,6 +45,9 @@ const ESTIMATES: { readonly [type in RunRow['type']]: number } = {
   card: 140,
   line: 36,
 }
+
+/** Statuses of work that may stand in the workspace uncommitted. */
+const LANDED: ReadonlySet<AgentCard['status']> = new Set(['landed', 'ready', 'conflict'])
 
 /** The card of a conversation: from the board, or read if it is archived. */
 const useAgent = (id: string): { readonly agent?: AgentCard; readonly error?: unknown } => {
@@ -183,8 +189,10 @@ const Conversation = ({ id }: { id: string }) => {
   const reached = useRef<number>(undefined)
   const state = feed.state.value
   const mayWork = reaches(person.value?.role, 'collaborator')
+  const mayLand = reaches(person.value?.role, 'maintainer')
   // What was read of a conversation that is gone, or that this person may no longer see, is shown no longer.
   const gone = agent === undefined && missing !== undefined
+  const unknown = gone && missing instanceof Refusal && missing.reason === 'not-found'
   const { loaded, earlier, skipped } = state
   const rows = gone ? [] : state.rows
   const error = state.error ?? missing
@@ -283,7 +291,11 @@ const Conversation = ({ id }: { id: string }) => {
       <main class="conversation">
         <FaultLine fault={action.fault} />
         <DataAge />
-        {Boolean(error) && <p class="notice bad">{faultSentence(error)}</p>}
+        {Boolean(error) && (
+          <p class="notice bad">
+            {faultSentence(error)} {unknown && <a href={fragmentOf('fleet')}>Show the conversations there are</a>}
+          </p>
+        )}
         {(earlier > 0 || skipped > 0) && (
           <p class="earlier small quiet">
             {skipped > 0 ? (
@@ -319,7 +331,9 @@ const Conversation = ({ id }: { id: string }) => {
           <div class="list-box" aria-busy="true" />
         )}
         <div class="dock">
+          {agent && mayLand && LANDED.has(agent.status) && <LandedUncommitted agent={agent} />}
           <Todos feed={feed} />
+          {agent?.processes && <ProcessesPane id={id} count={agent.processes} />}
           <div ref={asked} aria-live="polite">
             {open.map(({ card }) => (
               <OpenCardView key={card.requestId} card={card} />
@@ -333,7 +347,7 @@ const Conversation = ({ id }: { id: string }) => {
               changes={state.standing.queued}
             />
           )}
-          {mayWork && (
+          {mayWork && !unknown && (
             <Composer
               id={id}
               agent={agent}

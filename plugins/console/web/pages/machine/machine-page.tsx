@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks'
 import { useSignal } from '@preact/signals'
-import type { MachineUse } from '../../../../system/contract.js'
+import type { MachineUse, ProcessUse } from '../../../../system/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
@@ -18,6 +18,20 @@ const DISKS = {
   temp: 'Temporary disk',
 } as const
 const EVERY = 5_000
+
+/** Whose programs they are. */
+const ORIGINS: { readonly [origin in ProcessUse['origin']]: string } = {
+  daemon: 'the sandbox itself',
+  agent: 'agents',
+  terminal: 'terminals',
+  panel: 'development servers',
+  extension: 'extensions',
+  browser: 'browsers',
+  other: 'others',
+}
+
+/** A short time in milliseconds. */
+const shortText = (ms: number): string => (ms < 10 ? `${ms.toFixed(1)} ms` : `${countText(Math.round(ms))} ms`)
 
 interface MeterProps {
   readonly label: string
@@ -102,6 +116,84 @@ const Processes = ({ processes }: Pick<MachineUse, 'processes'>) => (
     </table>
   </div>
 )
+
+/** What each group did since the start, and what the processes of each kind use. */
+const Plugins = () => {
+  const query = useQuery('plugins', ['machine'], () => askDaemon('GET /system/plugins'))
+  return (
+    <section aria-labelledby="plugins-heading">
+      <h2 id="plugins-heading">What each part costs</h2>
+      <Loaded query={query}>
+        {({ plugins, processes }) => (
+          <>
+            {processes.length > 0 && (
+              <div class="table-box">
+                <table>
+                  <thead>
+                    <tr>
+                      <th scope="col">Programs of</th>
+                      <th scope="col" class="number">
+                        Processes
+                      </th>
+                      <th scope="col" class="number">
+                        Processor time
+                      </th>
+                      <th scope="col" class="number">
+                        Memory
+                      </th>
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {processes.map(({ origin, session = '', processes: count, cpuSeconds, rssBytes }) => (
+                      <tr key={`${origin} ${session}`}>
+                        <th scope="row">{session ? visibleName(session) : ORIGINS[origin]}</th>
+                        <td class="number">{countText(count)}</td>
+                        <td class="number">{spanText(cpuSeconds * 1000)}</td>
+                        <td class="number">{sizeTextOf(rssBytes)}</td>
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+            )}
+            <div class="table-box">
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Group</th>
+                    <th scope="col" class="number">
+                      Requests
+                    </th>
+                    <th scope="col" class="number">
+                      Failed
+                    </th>
+                    <th scope="col" class="number">
+                      Took each
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {plugins.map(({ name, calls, errors, answerSeconds }) => (
+                    <tr key={name}>
+                      <th scope="row">{visibleName(name)}</th>
+                      <td class="number">{countText(calls)}</td>
+                      <td class="number">{countText(errors)}</td>
+                      <td class="number">{shortText((1000 * answerSeconds) / Math.max(1, calls))}</td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          </>
+        )}
+      </Loaded>
+      <p class="quiet small">
+        Since the sandbox started. With a control token a monitoring system reads all figures, as OpenMetrics:{' '}
+        <Copyable text="/metrics" what="the path" />
+      </p>
+    </section>
+  )
+}
 
 /** Reads what has no event for every change again, while the page is visible. */
 const useTicks = () => {
@@ -200,6 +292,7 @@ export const MachinePage = (_: PageProps) => {
           <Processes processes={usage.data.machine.processes} />
         </section>
       )}
+      <Plugins />
     </PageFrame>
   )
 }

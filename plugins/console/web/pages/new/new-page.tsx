@@ -9,6 +9,7 @@ import { CheckField, ChoiceField, TextField } from '../../ui/fields.js'
 import { Icon } from '../../ui/icons.js'
 import { turnOptionsOf, useTurnChoice } from '../conversation/turn-choice.js'
 import { TurnFields } from '../conversation/turn-fields.js'
+import { UncommittedNote } from '../conversation/uncommitted-note.js'
 import type { PageProps } from '../registry.js'
 import { AttachButton, MessageFileList, useMessageFiles } from '../conversation/message-files.js'
 import { FaultLine } from '../../ui/page.js'
@@ -98,6 +99,7 @@ export const NewPage = ({ rest }: PageProps) => {
             label="Work in a private copy: nothing changes in the workspace until the work is landed"
             value={isolated}
           />
+          {isolated.value && <UncommittedNote />}
           {from && (
             <ChoiceField
               label="Files"

@@ -12,7 +12,7 @@ const SWITCHES = [
   ['web', 'Fetch pages and search the web'],
   ['browser', 'Use a browser without sign-ins'],
   ['delegate', 'Start subagents'],
-  ['sandbox', 'Read the sandbox itself'],
+  ['sandbox', 'Read the sandbox itself, and open tunnels and disks'],
 ] as const
 
 /** Lists of ids whose absence means all of them. */

@@ -32,6 +32,7 @@ import { FaultLine } from '../../ui/page.js'
 import { ignored } from '../../../../../sdk/ignored.js'
 
 const LandDialog = lazyView(async () => (await import('./land-dialog.js')).LandDialog)
+const LandedUncommitted = lazyView(async () => (await import('../conversation/uncommitted-note.js')).LandedUncommitted)
 const ConflictPane = lazyView(async () => (await import('./conflict-pane.js')).ConflictPane)
 
 const SIGNS: { readonly [status in AgentChange['status']]: string } = {
@@ -307,6 +308,9 @@ export const ReviewPage = ({ id, agent, rest }: ReviewProps) => {
         <p class="notice" role="status">
           {said.value}
         </p>
+      )}
+      {mayLand && agent && changes?.repos.some(one => one.changes.some(({ landed }) => landed)) && (
+        <LandedUncommitted agent={agent} />
       )}
       <SideViews beside="changes" surface={{ conversation: id, ...(change && { path: change.path }) }} />
       <main class={`review${change ? ' has-file' : ''}`}>

@@ -4,7 +4,7 @@ import { askDaemon } from '../../data/api.js'
 import { fragmentOf } from '../../data/route.js'
 import { fleet } from '../../data/live.js'
 import { ChoiceField } from '../../ui/fields.js'
-import { countText, usdTextOf, visibleName } from '../../ui/format.js'
+import { countText, dayText, usdTextOf, visibleName } from '../../ui/format.js'
 import { Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
 import { cardTitle } from '../../ui/status.js'
@@ -37,6 +37,7 @@ const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 const Name = ({ row, by }: { row: UsageRow; by: UsageKey }) => {
   const value = row[by]
   if (value === undefined) return <span class="quiet">none</span>
+  if (by === 'day') return <time dateTime={value}>{dayText(value)}</time>
   if (by !== 'conversationId') return <span dir="auto">{visibleName(value)}</span>
   const card = fleet.value.cards.get(value)
   return (
@@ -113,7 +114,7 @@ export const UsagePage = (_: PageProps) => {
                       </tr>
                     ))}
                     <tr class="total">
-                      <th scope="row">All together</th>
+                      <th scope="row">Total</th>
                       <Sums row={total} />
                     </tr>
                   </tbody>

@@ -1,4 +1,4 @@
-import type { ModelCall, ModelPrompt } from './model.js'
+import type { ModelCall, ModelPrompt } from './model-call.js'
 
 type Message = ModelPrompt[number]
 type Change = (text: string) => string

@@ -1,0 +1,170 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { DeployHost } from '../../node/deploy/desired.js'
+import { ignored } from '../../ignored.js'
+import { lstat } from 'node:fs/promises'
+import { needProgram, ownEnv } from '../../node/programs/run.js'
+import { nameOfServer, quotedForSsh, sshSettings } from '../../node/transport/ssh-login.js'
+
+/** A machine could not be reached, or a command there failed; the message is in their own words. */
+export class MachineFailure extends Error {}
+
+/** A command on a machine: a script of ours, and arguments for it. */
+export interface MachineCommand {
+  readonly script: string
+  readonly args: readonly string[]
+  /** What the script reads. */
+  readonly input?: AsyncIterable<Buffer>
+  /** Takes each line of its output. */
+  readonly line?: (line: string) => void
+}
+
+const MOST_WORDS = 2000
+const MOST_OUTPUT = 4 * 1024 * 1024
+/** How long an agent of keys may take to listen. */
+const AGENT_MS = 5000
+
+const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
+
+/** The end of what a program said of its failure, on one line. */
+const wordsOf = (text: string): string =>
+  text
+    .slice(-MOST_WORDS)
+    .split('\n')
+    .map(line => line.trim())
+    .filter(Boolean)
+    .slice(-5)
+    .join('; ')
+
+/** A machine over ssh: only its own host key is accepted, and the private key stays in the memory of an agent. */
+export class RemoteMachine implements AsyncDisposable {
+  readonly #host: DeployHost
+  readonly #folder: string
+  readonly #agent: ChildProcess
+  readonly #signal: AbortSignal
+
+  private constructor(host: DeployHost, folder: string, agent: ChildProcess, signal: AbortSignal) {
+    this.#host = host
+    this.#folder = folder
+    this.#agent = agent
+    this.#signal = signal
+  }
+
+  /** Makes ready to talk to a machine, which is not asked yet. */
+  static async open(host: DeployHost, key: string, signal: AbortSignal): Promise<RemoteMachine> {
+    const folder = await mkdtemp(join(tmpdir(), 'sandbox-deploy-'))
+    const socket = join(folder, 'agent')
+    // In the process group of this program, so that whoever ends the group ends it too.
+    const agent = spawn(await needProgram('ssh-agent'), ['-D', '-a', socket], {
+      env: { ...(await ownEnv()) },
+      stdio: 'ignore',
+    })
+    agent.on('error', ignored('the wait for its socket says so'))
+    const machine = new RemoteMachine(host, folder, agent, signal)
+    try {
+      await machine.#prepare(socket, key)
+      return machine
+    } catch (error) {
+      await machine[Symbol.asyncDispose]()
+      throw error
+    }
+  }
+
+  async #prepare(socket: string, key: string): Promise<void> {
+    const { address, user, port, hostKey } = this.#host
+    const server = { host: address, port }
+    const known = join(this.#folder, 'known_hosts')
+    await writeFile(known, `${nameOfServer(server)} ${hostKey}\n`, { mode: 0o600 })
+    const config = [
+      'Host *',
+      `HostName ${address}`,
+      `User ${quotedForSsh(user)}`,
+      `Port ${port}`,
+      ...sshSettings(server, known, 'key'),
+      `IdentityAgent ${quotedForSsh(socket)}`,
+      'StrictHostKeyChecking yes',
+      'ClearAllForwardings yes',
+      'ProxyCommand none',
+      'RequestTTY no',
+      'ConnectTimeout 15',
+      'ServerAliveCountMax 3',
+      '',
+    ]
+    await writeFile(join(this.#folder, 'config'), config.join('\n'), { mode: 0o600 })
+    for (const end = Date.now() + AGENT_MS; !(await lstat(socket).catch(() => undefined)); await delay(10))
+      if (Date.now() > end || this.#agent.exitCode !== null) throw new MachineFailure('ssh-agent did not start')
+    const env = { ...(await ownEnv({ SSH_AUTH_SOCK: socket, SSH_ASKPASS: 'false', SSH_ASKPASS_REQUIRE: 'force' })) }
+    const add = spawn(await needProgram('ssh-add'), ['-q', '-'], { env, stdio: ['pipe', 'ignore', 'ignore'] })
+    add.stdin.on('error', ignored('its exit code says that it does not take the key'))
+    add.stdin.end(`${key.trim()}\n`)
+    const [code] = (await once(add, 'close')) as [number | null]
+    if (code !== 0)
+      throw new MachineFailure(`the key ${this.#host.sshKey} cannot be used: it is damaged, or has a passphrase`)
+  }
+
+  async #start({ script, args }: Pick<MachineCommand, 'script' | 'args'>, input: 'pipe' | 'ignore') {
+    const words = ['sh', '-c', script, 'sh', ...args].map(quoted).join(' ')
+    return spawn(await needProgram('ssh'), ['-F', join(this.#folder, 'config'), this.#host.name, '--', words], {
+      env: { ...(await ownEnv()) },
+      stdio: [input, 'pipe', 'pipe'],
+      signal: this.#signal,
+    })
+  }
+
+  /** Runs a command to its end; answers its output. */
+  async run({ input, line, ...command }: MachineCommand): Promise<string> {
+    const child = await this.#start(command, input ? 'pipe' : 'ignore')
+    let [output, errors, rest] = ['', '', '']
+    child.stdout!.setEncoding('utf8').on('data', (piece: string) => {
+      output = (output + piece).slice(-MOST_OUTPUT)
+      const lines = (rest + piece).split('\n')
+      rest = (lines.pop() ?? '').slice(-MOST_WORDS)
+      for (const each of lines) line?.(each)
+    })
+    child.stderr!.setEncoding('utf8').on('data', (piece: string) => (errors = (errors + piece).slice(-MOST_WORDS)))
+    // What it does not read is no failure of its own: its exit code says more.
+    const sent = input && pipeline(Readable.from(input), child.stdin!).catch((error: unknown) => error)
+    const [code] = (await once(child, 'close')) as [number | null]
+    const unsent = await sent
+    if (code !== 0)
+      throw new MachineFailure(wordsOf(errors) || wordsOf(output) || `${this.#host.name}: a command ended with ${code}`)
+    if (unsent instanceof Error) throw unsent
+    return output
+  }
+
+  /** Runs a command that says one line, then holds something until it is released. */
+  async hold(command: Pick<MachineCommand, 'script' | 'args'>): Promise<AsyncDisposable> {
+    const child = await this.#start(command, 'pipe')
+    child.stdin!.on('error', ignored('it has ended'))
+    let errors = ''
+    child.stderr!.setEncoding('utf8').on('data', (piece: string) => (errors += piece))
+    child.on('error', ignored('its exit says so'))
+    const ended = once(child, 'close')
+    const first = await Promise.race([
+      once(child.stdout!, 'data').then(() => 'holds' as const),
+      ended.then(() => 'over' as const),
+    ])
+    if (first === 'over') throw new MachineFailure(wordsOf(errors) || `${this.#host.name} ended the connection`)
+    return {
+      [Symbol.asyncDispose]: async () => {
+        child.stdin!.end()
+        await ended
+      },
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#agent.exitCode === null && this.#agent.signalCode === null && this.#agent.pid !== undefined) {
+      const gone = once(this.#agent, 'exit')
+      this.#agent.kill('SIGTERM')
+      await gone
+    }
+    await rm(this.#folder, { recursive: true, force: true })
+  }
+}
