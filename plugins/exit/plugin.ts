@@ -1,4 +1,6 @@
-import type { Contract, Host } from '../../sdk/index.js'
+import type { Context, Contract, Host } from '../../sdk/index.js'
+import { assertTurnMay } from '../../sdk/node/access/turns/turn-asks.js'
+import { usesConnection } from '../../sdk/node/access/turns/turn-connections.js'
 import { repeat } from '../../sdk/node/concurrency/repeat.js'
 import { thisMachine } from '../../sdk/node/tunnels/machine.js'
 import { ExitCatalogues } from './catalogue/catalogues.js'
@@ -54,15 +56,38 @@ export const activate = async (host: Host): Promise<void> => {
   repeat(host, WATCH_MS, 'watching exits', () => exits.watch())
   repeat(host, GUARD_MS, 'looking at the routes of exits', () => exits.guard())
 
+  const admit = (context: Context, text: string, id?: string): Promise<void> =>
+    assertTurnMay(host, context, { type: 'exit', text }, id)
+
   await host.serve(exitContract, {
     ...exitKindCalls({ exits, entries, folders }),
-    'GET /exit': async () => ({ links: await exits.views.list() }),
-    'GET /exit/{id}/countries': ({ id }) => exits.countries(id),
-    'POST /exit/{id}/start': ({ id }, context) => exits.start(id, context),
-    'POST /exit/{id}/use': ({ id, country }, context) => exits.use(id, country?.toUpperCase(), context),
-    'POST /exit/{id}/rotate': ({ id }, context) => exits.rotate(id, context),
-    'POST /exit/{id}/check': ({ id }) => exits.check(id),
+    'GET /exit': async (_, context) => {
+      await admit(context, 'list the exits')
+      const all = await exits.views.list()
+      return { links: all.filter(({ id }) => usesConnection(context.caller, id)) }
+    },
+    'GET /exit/{id}/countries': async ({ id }, context) => {
+      await admit(context, `list the countries of ${id}`, id)
+      return exits.countries(id)
+    },
+    'POST /exit/{id}/start': async ({ id }, context) => {
+      await admit(context, `start ${id}`, id)
+      return exits.start(id, context)
+    },
+    'POST /exit/{id}/use': async ({ id, country }, context) => {
+      await admit(context, `move ${id} to ${country?.toUpperCase() ?? 'any country'}`, id)
+      return exits.use(id, country?.toUpperCase(), context)
+    },
+    'POST /exit/{id}/rotate': async ({ id }, context) => {
+      await admit(context, `take another address for ${id}`, id)
+      return exits.rotate(id, context)
+    },
+    'POST /exit/{id}/check': async ({ id }, context) => {
+      await admit(context, `check ${id}`, id)
+      return exits.check(id)
+    },
     'POST /exit/{id}/stop': async ({ id }, context) => {
+      await admit(context, `stop ${id}`, id)
       await entries.get(id)
       await exits.stop(id, context)
       return { ok: true }

@@ -94,7 +94,9 @@ export class TorControl {
     this.#socket = socket
     socket.setTimeout(ANSWER_MS, () => this.#waiting.length > 0 && socket.destroy())
     socket.once('close', () => this.#waiting.splice(0).forEach(({ reject }) => reject(new Error('tor ended'))))
-    createInterface({ input: socket }).on('line', line => this.#take(line, notice))
+    createInterface({ input: socket })
+      .on('line', line => this.#take(line, notice))
+      .on('error', ignored('its close follows'))
   }
 
   /** Connects and signs in; `notice` gets what it logs. */

@@ -1,4 +1,5 @@
 import { refuse, Refusal, type Context } from '../../../sdk/index.js'
+import { failpoint } from '../../../sdk/node/failpoint.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { DialLog, hideSecrets } from '../../../sdk/node/tunnels/dial-log.js'
 import { missingSentence } from '../../../sdk/node/tunnels/machine.js'
@@ -167,7 +168,10 @@ export class Exits {
     const task: ExitTask = {
       ...{ id, folder, setup, country, put: steps.put, log: told, begins },
       signal: AbortSignal.any([stop, host.signal]),
-      started: async now => folders.write(id, { ...(facts = now), ...about }),
+      started: async now => {
+        await folders.write(id, { ...(facts = now), ...about })
+        failpoint('exit.start.noted')
+      },
     }
     this.#failed.delete(id)
     this.views.changed(id)
@@ -196,6 +200,7 @@ export class Exits {
         const observed = { ip, at: Date.now(), ...(found !== undefined && { country: found }) }
         if (chosen) await folders.select(id, country === undefined ? {} : { country })
         await folders.write(id, { ...facts, ...about, since, seen: observed })
+        failpoint('exit.start.proven')
         proxy.proven()
       }
       if (kind !== 'rotating') {

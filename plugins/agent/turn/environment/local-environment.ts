@@ -121,7 +121,6 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const { input } = turn.message
     const again = turn.record.prepared
     await this.#deps.stored.refresh()
-    // A turn without a persona has every power.
     let exits = false
     const network = await this.#deps.networks.of(id, () => exits)
     this.#networks.set(turn, network)
@@ -143,8 +142,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const mentions = await realPaths(workspace, await visiblePaths(input.mentions ?? [], seen))
     const copyWall = await copies.wall(branch ? id : undefined)
     const persona = await personaOf(this.#deps.host, conversation.actsAs)
-    exits = persona?.powers.sandbox ?? conversation.actsAs === undefined
     const folders = keptFolders(persona, areas)
+    exits = reachOfTurn(turn, conversation, { persona, folders }).sandbox
     const skills = await skillsOf(this.#deps.host, persona, folders)
     const answers = await needNotes(this.#deps.host, turn)
     // Others may have answered.

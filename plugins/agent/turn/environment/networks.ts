@@ -139,14 +139,25 @@ export class ConversationNetworks {
   async #placeExits(id: string, wanted: boolean): Promise<void> {
     const { host } = this.#deps
     const before = this.#exits.get(id) ?? new Set()
-    const { ports } = wanted && (await host.serves('exit.proxies')) ? await host.call('exit.proxies') : { ports: [] }
+    const isPlaced = wanted && !(await this.#rules()).only && (await host.serves('exit.proxies'))
+    const { ports } = isPlaced ? await host.call('exit.proxies') : { ports: [] }
     for (const port of before) if (!ports.includes(port)) await this.#networks.withdraw(id, port)
     this.#exits.set(id, new Set(ports))
     for (const port of ports)
       // A program of the conversation may have the port: then it has no proxy there.
       await this.#networks
-        .serve(id, socket => joinLocal(socket, port), port)
+        .serve(id, socket => void this.#joinExit(socket, port), port)
         .catch(ignored('the port of the exit is taken in the network of the conversation'))
+  }
+
+  /** Where only named targets are reached, an exit is no way around that. */
+  async #joinExit(socket: Socket, port: number): Promise<void> {
+    const isShut = await this.#rules().then(
+      ({ only }) => only,
+      () => true,
+    )
+    if (isShut) socket.destroy()
+    else joinLocal(socket, port)
   }
 
   /** The network of programs that the daemon runs for a conversation outside of its turns, by the current settings. */
