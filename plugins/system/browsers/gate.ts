@@ -5,7 +5,7 @@ import { Refusal, refuse, ignored } from '../../../sdk/index.js'
 import { addressKind, plainAddress } from '../../../sdk/node/network/addresses.js'
 import { isMetadataName } from '../../../sdk/node/network/allow.js'
 import { normalHost } from '../../../sdk/node/network/host-form.js'
-import { isNearName, type NetworkReach } from '../../../sdk/node/network/policy.js'
+import { isNearName, judge, judgeName, sentenceOf, type NetworkReach, type NetworkRules } from '../../../sdk/node/network/policy.js'
 import {
   connectUpstream,
   refusedByProxy,
@@ -192,7 +192,7 @@ export class Gate {
 
   async #checked(url: URL, reach: NetworkReach) {
     const isLocal = /(?:^|\.)localhost\.?$/i.test(url.hostname)
-    if (this.#exit && !isLocal) return { addresses: [], proxy: outsideThrough(url, this.#exit) }
+    if (this.#exit && !isLocal) return { addresses: [], proxy: outsideThrough(url, this.#exit, reach.own?.rules) }
     const local = isLocal ? new URL(`http://localhost:${portOf(url)}`) : url
     return wayTo(local, reach, this.#closing.signal)
   }
@@ -217,12 +217,18 @@ const exitProxy = (port: number): UpstreamProxy => ({
   ...{ host: '127.0.0.1', port, secure: false, address: `http://127.0.0.1:${port}`, variable: 'the exit' },
 })
 
-/** The exit, for what is outside: a name of a private network is not looked up far away, nor near. */
-const outsideThrough = (url: URL, exit: UpstreamProxy): UpstreamProxy => {
+/**
+ * The exit, for what is outside: a name of a private network is not looked up far away, nor near, and the rules of a
+ * conversation hold for it too.
+ */
+const outsideThrough = (url: URL, exit: UpstreamProxy, rules: NetworkRules | undefined): UpstreamProxy => {
   const host = normalHost(url.hostname) ?? ''
   const plain = plainAddress(host)
   if (plain === undefined ? isNearName(host) || isMetadataName(host) : addressKind(plain) !== 'public')
     refuse('forbidden', `${url.hostname} is not reached through an exit: it is no public address`)
+  const target = { host, port: portOf(url) }
+  const barred = rules && (plain === undefined ? judgeName(target, rules) : judge(target, plain, rules))
+  if (barred) refuse('forbidden', sentenceOf(target, barred))
   return exit
 }
 

@@ -82,6 +82,16 @@ t.test('exits that are not started', async t => {
     await t.rejects(client.call('POST /exit/{id}/check', { id: 'wire' }), refused)
     await t.rejects(client.call('POST /exit/{id}/rotate', { id: 'wire' }), refused)
     t.notOk(JSON.stringify([await client.call('GET /capabilities'), daemon.logged]).includes(KEYS.own))
+    const config = { platform: 'site', url: 'https://shop.example/', exit: 'nowhere' }
+    const add = async (exit: string) => {
+      const frames = await client.call('POST /capabilities', { id: 'shop', kind: 'browser', config: { ...config, exit } })
+      for await (const _ of frames);
+    }
+    await t.rejects(add('nowhere'), { message: /config\.exit: expected the id of a connection of kind exit/ })
+    await add('wire')
+    await client.call('POST /capabilities/{id}/rename', { id: 'wire', to: 'cable' })
+    const { capabilities } = await client.call('GET /capabilities')
+    t.match(capabilities.find(({ id }) => id === 'shop')?.config, { exit: 'cable' }, 'profiles follow its name')
     // Both have the port 19471.
     await addExit(daemon, 'e21', { provider: 'onion_router' })
     await t.rejects(addExit(daemon, 'e29', { provider: 'onion_router' }), {

@@ -88,6 +88,7 @@ await t.test('an exit through an onion network', async t => {
   await t.test('it takes another address in its country; where there is none it stays where it is', async t => {
     const { ip: before = '' } = await exitIn(daemon, 'onion')
     const second = rotateExit(daemon, 'onion')
+    await until(async () => (await exitIn(daemon, 'onion')).state === 'starting')
     await t.rejects(useExit(daemon, 'onion', 'DE'), { reason: 'conflict', message: /rotating/ })
     const { ip: after = '' } = ((await second).at(-1) as { link: ExitLink }).link
     t.not(after, before)

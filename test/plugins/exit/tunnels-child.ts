@@ -4,9 +4,10 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import t from 'tap'
+import { shellTurn } from '../../attack/support.js'
 import { daemonWith } from '../../support/daemon.js'
 import { beginning, exactly } from '../../support/lists.js'
-import { until } from '../../support/browser/browser.js'
+import { between, until } from '../../support/browser/browser.js'
 import { vaultFake } from '../capabilities/support.js'
 import { CHECK, NEAR, Outside } from './outside.js'
 import { addExit, exitIn, rotateExit, startExit, useExit } from './support.js'
@@ -36,6 +37,8 @@ const clients = (): string[] =>
     }
   })
 
+const GROUPS_OF_TURNS = ['areas', 'agent', 'agents', 'settings', 'skills', 'personas']
+
 t.setTimeout(240_000)
 await t.test('exits through tunnels', async t => {
   const outside = await Outside.start(t)
@@ -55,7 +58,7 @@ await t.test('exits through tunnels', async t => {
   await new Promise<void>(listening => lists.listen(0, '127.0.0.1', listening))
   t.teardown(() => lists.close())
   const vault = vaultFake()
-  const daemon = await daemonWith(t, ['activity', 'capabilities', 'exit', 'system'], {
+  const daemon = await daemonWith(t, [...['activity', 'capabilities', 'exit', 'system'], ...GROUPS_OF_TURNS], {
     fakes: vault.fakes,
     deployment: {
       exit: { checks: outside.checks, pool: `http://127.0.0.1:${(lists.address() as AddressInfo).port}/list` },
@@ -90,6 +93,45 @@ await t.test('exits through tunnels', async t => {
     await t.rejects(useExit(daemon, 'wire', 'SE'), { reason: 'unprocessable', message: /one of DE, NL|one of NL, DE/ })
     t.match(await exitIn(daemon, 'wire'), { state: 'up', country: 'NL' })
     t.equal(main(), before.main)
+  })
+
+  await t.test('programs of a conversation find its proxy, and their turn lists it', async t => {
+    const { host } = new URL((await exitIn(daemon, 'wire')).proxy)
+    const asks = `curl -sS -m 20 --noproxy '' --socks5-hostname ${host} http://only-there.example/`
+    const call = (path: string, ...more: string[]) =>
+      ['curl -sS -m 20 -H "x-sandbox-turn: $SANDBOX_TURN_TOKEN"', ...more, `"$SANDBOX_DAEMON${path}"`].join(' ')
+    const post = ['-X POST', "-H 'content-type: application/json'", "-d '{}'"]
+    const [page, listed, checked] = await shellTurn(client, 'wide', [
+      ...[asks, call('/exit'), call('/exit/wire/check', ...post)],
+    ])
+    t.match(page, `ip=${nl.address}\nloc=NL`)
+    t.match(JSON.parse(listed ?? ''), { links: exactly({ id: 'wire', state: 'up' }) })
+    t.match(JSON.parse(checked ?? ''), { ip: nl.address, country: 'NL' })
+    await client.call('POST /personas', { id: 'reader', label: 'Reader', capabilities: [], powers: { sandbox: false } })
+    const [refused, unlisted] = await shellTurn(client, 'narrow', [asks, call('/exit')], { actsAs: 'reader' })
+    t.match(refused, /refused|connect/i, 'not without the power')
+    t.match(unlisted, /forbidden|"reason"/)
+    await client.call('POST /settings/patch', { set: { networkOnly: true } })
+    const [shut] = await shellTurn(client, 'wide', [asks])
+    t.notMatch(shut, /loc=/, 'nor where only named targets are reached')
+    await client.call('POST /settings/patch', { set: { networkOnly: false } })
+  })
+
+  await t.test('a browser profile that names it goes through it, or does not start', async t => {
+    const config = { platform: 'site', url: 'http://only-there.example/', exit: 'wire' }
+    const frames = await client.call('POST /capabilities', { id: 'shop', kind: 'browser', config })
+    for await (const _ of frames);
+    const login = await client.call('POST /capabilities/{id}/login', { id: 'shop' })
+    if (login.kind !== 'browser') throw new Error('expected a window')
+    const { text } = await between(daemon, 'browsers.use', { name: login.session, action: 'read' })
+    t.match(text, `ip=${nl.address}`)
+    const near = { name: login.session, action: 'open', url: 'http://10.0.0.1/' } as const
+    await t.rejects(client.call('POST /system/browsers/{name}/page', near), { message: /not reached through an exit/ })
+    await client.call('DELETE /system/browsers/{name}', { name: login.session })
+    outside.lie('FR')
+    await t.rejects(client.call('POST /capabilities/{id}/login', { id: 'shop' }), { message: /came out in FR/ })
+    outside.lie(undefined)
+    await client.call('DELETE /capabilities/{id}', { id: 'shop' })
   })
 
   await t.test('its proxy reaches nothing of this machine', async t => {
