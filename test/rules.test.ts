@@ -16,7 +16,7 @@ const LINES = {
   kernelFile: 300,
   folders: {
     kernel: 1162,
-    'kernel/auth': 1484,
+    'kernel/auth': 1486,
     'kernel/config': 205,
     'kernel/extensions': 300,
     'kernel/http': 1454,

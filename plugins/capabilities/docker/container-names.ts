@@ -1,17 +1,18 @@
 /** An object of JSON. */
-export type Fields = { [field: string]: unknown }
+export type EngineFields = { [field: string]: unknown }
 
 const NAME = /^[a-z0-9](?:[a-z0-9_.-]{0,61}[a-z0-9])?$/i
 const MOST = 200
 const SERVICE = 'com.docker.compose.service'
 
-const fieldsOf = (value: unknown): Fields => (typeof value === 'object' && value !== null ? (value as Fields) : {})
+const fieldsOf = (value: unknown): EngineFields =>
+  typeof value === 'object' && value !== null ? (value as EngineFields) : {}
 
 const textsIn = (value: unknown): string[] =>
   (Array.isArray(value) ? value : [value]).filter(each => typeof each === 'string')
 
 /** The names by which other containers of its network would find a container that is being made. */
-export const containerNamesOf = (first: string, fields: Fields): string[] => {
+export const containerNamesOf = (first: string, fields: EngineFields): string[] => {
   const url = URL.parse(first.split(' ')[1] ?? '', 'http://engine')
   const networks = [fields.Networks, fieldsOf(fields.NetworkingConfig).EndpointsConfig].flatMap(all =>
     Object.values(fieldsOf(all)),

@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
-import { ContainerNames, containerNamesOf, type Fields } from './container-names.js'
+import { ContainerNames, containerNamesOf, type EngineFields } from './container-names.js'
 import { ENGINE_FOLDER, ENGINE_SCRIPT, ENGINE_SOCKET, runtimeScript } from './engine-script.js'
 
 const START_MS = 25_000
@@ -115,16 +115,16 @@ const names = new ContainerNames()
 /** Networks that an engine behind the wall cannot make: its containers have that of their conversation instead. */
 const isMade = (mode: unknown): boolean => typeof mode !== 'string' || !/^(?:none|host|container:|ns:)/.test(mode)
 
-const inNetworkOfConversation = (first: string, fields: Fields): Fields => {
+const inNetworkOfConversation = (first: string, fields: EngineFields): EngineFields => {
   if (first.includes('/libpod/')) {
-    const mode = (fields.netns as Fields | undefined)?.nsmode
+    const mode = (fields.netns as EngineFields | undefined)?.nsmode
     const stays = mode === 'none' || mode === 'host' || mode === 'container' || mode === 'path' || mode === 'pod'
     if (stays) return fields
     const { Networks: _networks, portmappings: _ports, cni_networks: _names, hostadd, ...rest } = fields
     const hosts = names.hosts(hostadd, containerNamesOf(first, fields))
     return { ...rest, netns: { nsmode: 'host' }, hostadd: hosts, env: withoutProxy(fields.env, names.all) }
   }
-  const host = (fields.HostConfig ?? {}) as Fields
+  const host = (fields.HostConfig ?? {}) as EngineFields
   if (!isMade(host.NetworkMode)) return fields
   const { PortBindings: _bindings, Links: _links, ExtraHosts: extra, ...kept } = host
   const { NetworkingConfig: _networking, ...rest } = fields
@@ -133,9 +133,9 @@ const inNetworkOfConversation = (first: string, fields: Fields): Fields => {
 }
 
 /** podman gives containers the proxy of the conversation, which knows nothing of the names of containers. */
-const withoutProxy = (env: unknown, hosts: readonly string[]): Fields => {
+const withoutProxy = (env: unknown, hosts: readonly string[]): EngineFields => {
   const direct = [process.env.no_proxy ?? process.env.NO_PROXY, ...hosts].filter(Boolean).join(',')
-  return { no_proxy: direct, NO_PROXY: direct, ...(env as Fields | undefined) }
+  return { no_proxy: direct, NO_PROXY: direct, ...(env as EngineFields | undefined) }
 }
 
 /** Joining and leaving networks that are not made: every container has that of the conversation already. */
@@ -209,7 +209,7 @@ const serveOne = async (client: Socket): Promise<void> => {
   if (joins) return said(client, '200 OK')
   let changed: string
   try {
-    changed = JSON.stringify(inNetworkOfConversation(first, JSON.parse(body.toString()) as Fields))
+    changed = JSON.stringify(inNetworkOfConversation(first, JSON.parse(body.toString()) as EngineFields))
   } catch {
     return said(client, '400 Bad Request', 'expected an object as JSON')
   }

@@ -155,6 +155,8 @@ export const NO_YES: { readonly [why: string]: readonly string[] } = {
     'POST /automations/{id}/run',
     'POST /chores/probe/stop',
     'POST /ci/fix',
+    'POST /cli',
+    'POST /cli/apply',
     'POST /ci/runs/cancel',
     'POST /ci/runs/rerun',
     'POST /prepush/cancel',

@@ -8,7 +8,7 @@ import { inside } from '../../../../sdk/node/files/paths.js'
 import { accessViewWith } from '../../../../sdk/node/access/access-view.js'
 import { walled, type WallSpec } from '../../../../sdk/node/wall/wall.js'
 import type { TurnPersona } from '../../../personas/contract.js'
-import { mayWrite, type TreeCommand, type TreeProgram } from '../../providers/adapter.js'
+import type { TreeCommand, TreeProgram } from '../../providers/adapter.js'
 import type { Conversation, CopyRepo } from '../../contract.js'
 import type { TurnNetwork } from './networks.js'
 import { pathOf } from '../../../../sdk/node/repositories/main-repository.js'
@@ -58,7 +58,7 @@ import { diagnoseIn } from '../../diagnostics/diagnose-in.js'
 import { documentsOf } from './documents.js'
 import { IgnoredFiles } from './ignored-files.js'
 import { renewApart } from './renew-apart.js'
-import { trustApart, trustOf, waitsAfterOthers } from './trust.js'
+import { onlyReads, trustApart, trustOf, waitsAfterOthers } from './trust.js'
 import { homeOfConversation } from '../../../../sdk/node/wall/home.js'
 import { aroundOf, treeCommand, type ProgramListeners } from './shell.js'
 import { saveSharedState } from './shared-state.js'
@@ -83,13 +83,6 @@ const OTHERS = 'because words of somebody who may not land, or content from outs
 /** Says in a turn what became of its private copy. */
 const warn = (turn: Turn, text: string): void =>
   void turn.log.push({ kind: 'notice', level: 'warning', text, source: 'copies' })
-
-/** Whether a program of the turn that does what it likes may not write in the tree. */
-const onlyReads = (turn: Turn, { allowedTools, persona }: PreparedTurn): Pick<TreeProgram, 'readOnly'> => {
-  const mode = turn.record.mode ?? turn.entry.fields.permissionMode
-  const may = { ...(allowedTools && { allowedTools }), ...(persona && { powers: persona.powers }) }
-  return { readOnly: mode === 'plan' || !mayWrite(may) }
-}
 
 /** Prepares private copies, writes the frames before a provider's first one, and gives adapters the tools. */
 export class LocalTurnEnvironment implements TurnEnvironment {

@@ -1,3 +1,5 @@
+import { mayWrite, type TreeProgram } from '../../providers/adapter.js'
+import type { PreparedTurn } from './environment.js'
 import type { Trust } from '../../../../sdk/node/wall/spec.js'
 import type { Conversation } from '../../contract.js'
 import type { Conversations } from '../../conversations/conversations.js'
@@ -26,4 +28,11 @@ export const waitsAfterOthers = async (
 ): Promise<void> => {
   if (byOutsiders && conversations.find(conversationId)?.landsAlone)
     await conversations.update(conversationId, { landsAlone: undefined })
+}
+
+/** Whether a program of the turn that does what it likes may not write in the tree. */
+export const onlyReads = (turn: Turn, { allowedTools, persona }: PreparedTurn): Pick<TreeProgram, 'readOnly'> => {
+  const mode = turn.record.mode ?? turn.entry.fields.permissionMode
+  const may = { ...(allowedTools && { allowedTools }), ...(persona && { powers: persona.powers }) }
+  return { readOnly: mode === 'plan' || !mayWrite(may) }
 }
