@@ -134,8 +134,8 @@ export class Exits {
     const missing = await client.missing()
     if (missing.length > 0) refuse('missing-program', missingSentence(missing))
     const stored = await folders.standing(id)
-    const standing = stored && { id, folder: folders.of(id), ...stored }
     const folder = folders.of(id)
+    const standing = stored && { id, folder, ...stored }
     if (kind !== 'starting' && stored?.since === undefined) refuse('conflict', `${id} was stopped meanwhile`)
     if (kind === 'rotating') await client.assertRotates({ id, folder, setup, country }, standing!)
     else {
@@ -183,7 +183,7 @@ export class Exits {
         await begins()
       }
       const seenBefore = stored?.seen?.ip
-      const since = kind === 'starting' ? Date.now() : (stored?.since ?? Date.now())
+      const since = (kind === 'starting' ? undefined : stored?.since) ?? Date.now()
       const prove = async (now: typeof facts, tries = TRIES): Promise<ExitObservation> => {
         facts = now
         steps.put({ kind: 'step', step: 'proxy' })
@@ -439,11 +439,8 @@ export class Exits {
   }
 
   async #toldFailure(id: string, message: string, context?: Context): Promise<void> {
-    await record(
-      this.#deps.host,
-      { type: 'exit.failed', outcome: 'error', error: message, extra: { id, message } },
-      context,
-    )
+    const event = { type: 'exit.failed', outcome: 'error', error: message, extra: { id, message } } as const
+    await record(this.#deps.host, event, context)
   }
 }
 

@@ -5,7 +5,14 @@ import { Refusal, refuse, ignored } from '../../../sdk/index.js'
 import { addressKind, plainAddress } from '../../../sdk/node/network/addresses.js'
 import { isMetadataName } from '../../../sdk/node/network/allow.js'
 import { normalHost } from '../../../sdk/node/network/host-form.js'
-import { isNearName, judge, judgeName, sentenceOf, type NetworkReach, type NetworkRules } from '../../../sdk/node/network/policy.js'
+import {
+  isNearName,
+  judge,
+  judgeName,
+  sentenceOf,
+  type NetworkReach,
+  type NetworkRules,
+} from '../../../sdk/node/network/policy.js'
 import {
   connectUpstream,
   refusedByProxy,

@@ -84,8 +84,8 @@ t.test('exits that are not started', async t => {
     t.notOk(JSON.stringify([await client.call('GET /capabilities'), daemon.logged]).includes(KEYS.own))
     const config = { platform: 'site', url: 'https://shop.example/', exit: 'nowhere' }
     const add = async (exit: string) => {
-      const frames = await client.call('POST /capabilities', { id: 'shop', kind: 'browser', config: { ...config, exit } })
-      for await (const _ of frames);
+      const given = { id: 'shop', kind: 'browser', config: { ...config, exit } } as const
+      for await (const _ of await client.call('POST /capabilities', given));
     }
     await t.rejects(add('nowhere'), { message: /config\.exit: expected the id of a connection of kind exit/ })
     await add('wire')
