@@ -33,7 +33,8 @@ const LEFT_OUT = new RegExp(
     + String.raw`|plugins/agent/(?:copies/copies-(?:conversion|names)`
     + String.raw`|providers/(?:connected-programs|opencode|shared-programs))`
     + String.raw`|plugins/cli/deploy|plugins/console/(?:every-page|journeys|first-touch/.*)|plugins/secrets/shell-line`
-    + String.raw`|plugins/(?:capabilities/(?:agent-plugins|docker|sites)|extensions/connected|vpn/tunnels)`
+    + String.raw`|plugins/(?:capabilities/(?:agent-plugins|docker|sites)|extensions/connected)`
+    + String.raw`|plugins/(?:vpn/tunnels|exit/(?:onion|tunnels))`
     + String.raw`|plugins/workspace/real-managers)\.test\.js$`,
 )
 

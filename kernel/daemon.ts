@@ -164,6 +164,7 @@ export const startDaemon = async ({ config, root, manifests, log, ...options }: 
     ...(deployment.push && { push: deployment.push }),
     ...(deployment.mounts && { mounts: deployment.mounts }),
     ...(deployment.wallet && { wallet: deployment.wallet }),
+    ...(deployment.exit && { exit: deployment.exit }),
     ...(options.only && { only: options.only }),
     ...(options.apart && { apart: options.apart }),
   })

@@ -12,6 +12,7 @@ import type { CliCalls } from '../plugins/cli/contract.js'
 import type { DiffsCalls } from '../plugins/diffs/contract.js'
 import type { DisksCalls } from '../plugins/disks/contract.js'
 import type { EndpointCalls } from '../plugins/endpoints/contract.js'
+import type { ExitCalls, ExitEvents } from '../plugins/exit/contract.js'
 import type { ExtensionsCalls } from '../plugins/extensions/contract.js'
 import type { GitCalls } from '../plugins/git/contract.js'
 import type { HistoryCalls } from '../plugins/history/contract.js'
@@ -92,6 +93,7 @@ export interface Api
     ShieldCalls,
     CliCalls,
     InventoryCalls,
+    ExitCalls,
     RoutedCalls,
     Kernel {}
 
@@ -113,6 +115,7 @@ export interface Events
     SettingsEvents,
     SystemEvents,
     VpnEvents,
+    ExitEvents,
     WorkflowsEvents,
     FileEvents,
     ProjectEvents,

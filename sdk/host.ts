@@ -134,6 +134,22 @@ export interface WalletSettings {
   networks?: { [network: string]: WalletNetwork }
 }
 
+/** The deployment's settings of exits. */
+export interface ExitSettings {
+  /** Addresses that say which address asked them, in the order in which they are asked; default: three public ones. */
+  checks?: ExitAddress[]
+  /** The list of free servers of OpenVPN, as CSV; default: that of VPN Gate. */
+  pool?: ExitAddress
+  /** What each exit relay of the onion network can carry, as JSON; default: that of the Tor Project. */
+  relays?: ExitAddress
+  /** Lines added to the configuration of `tor`, such as directory authorities of one's own. */
+  torrc?: (string & tags.Pattern<'^[ -~]*$'>)[]
+  /** A file with ranges of addresses and their countries; default: that of `tor-geoipdb`. */
+  ranges?: MachinePath
+}
+
+type ExitAddress = string & tags.Pattern<'^https?://[^\\s#@]+$'>
+
 /** The deployment's settings of previews. */
 export interface PreviewSettings {
   /** The port of the preview listener; 0: a free one. Default: the one after that of the calls, else a free one. */
@@ -178,6 +194,8 @@ export interface GroupSettings {
   readonly mounts?: MountSettings
   /** The networks of wallets. */
   readonly wallet?: WalletSettings
+  /** What exits ask, and how they start `tor`. */
+  readonly exit?: ExitSettings
 }
 
 /** The daemon that a plugin runs in; constant while it runs. */

@@ -15,7 +15,7 @@ const LINES = {
   file: 400,
   kernelFile: 300,
   folders: {
-    kernel: 1162,
+    kernel: 1163,
     'kernel/auth': 1486,
     'kernel/config': 205,
     'kernel/extensions': 300,

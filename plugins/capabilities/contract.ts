@@ -179,6 +179,8 @@ export interface AccountProfile {
   label: string
   /** When a person signed in last. */
   signedIn?: Millis
+  /** The exit through which its pages are asked. */
+  exit?: string
 }
 
 /** What capabilities are for other groups. */

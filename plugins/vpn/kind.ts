@@ -9,7 +9,8 @@ import type { Links } from './links/links.js'
 import type { LinkFolders } from './links/standing-file.js'
 import { DH_GROUPS } from './settings/ipsec-conf.js'
 import { TUNNEL_FIELDS, vpnSettingsOf } from './settings/settings.js'
-import { missingFor, missingSentence, type TunnelMachine } from './system/machine.js'
+import { missingSentence } from '../../sdk/node/tunnels/machine.js'
+import { missingFor, type VpnMachine } from './system/machine.js'
 
 const SWITCH = [
   { value: 'on', label: 'Yes' },
@@ -131,7 +132,7 @@ export interface VpnKindDeps {
   readonly links: Links
   readonly entries: VpnEntries
   readonly folders: LinkFolders
-  readonly machine: TunnelMachine
+  readonly machine: VpnMachine
 }
 
 /** The calls with which capabilities serves the kind. */

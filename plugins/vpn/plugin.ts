@@ -4,8 +4,8 @@ import { assertTurnMay } from '../../sdk/node/access/turns/turn-asks.js'
 import { usesConnection } from '../../sdk/node/access/turns/turn-connections.js'
 import { FortinetClient } from './clients/fortinet.js'
 import { IpsecClient } from './clients/ipsec.js'
-import { OpenvpnClient } from './clients/openvpn.js'
-import { WireguardClient } from './clients/wireguard.js'
+import { OpenvpnClient } from '../../sdk/node/tunnels/openvpn.js'
+import { WireguardClient } from '../../sdk/node/tunnels/wireguard.js'
 import { vpnContract, type VpnCalls } from './contract.js'
 import { examples } from './examples.js'
 import { importedConnections } from './import/forticlient.js'
@@ -13,7 +13,7 @@ import { VPN_CONNECTIONS, vpnKindCalls } from './kind.js'
 import { VPN_KIND, VpnEntries } from './links/entries.js'
 import { Links } from './links/links.js'
 import { LinkFolders } from './links/standing-file.js'
-import { thisMachine } from './system/machine.js'
+import { thisVpnMachine } from './system/machine.js'
 
 export const contract: Contract<VpnCalls> = { ...vpnContract, examples }
 
@@ -29,7 +29,7 @@ export const activate = async (host: Host): Promise<void> => {
     ipsec: new IpsecClient(),
     fortinet: new FortinetClient(),
   }
-  const links = new Links({ host, entries, folders, machine: thisMachine, clients })
+  const links = new Links({ host, entries, folders, machine: thisVpnMachine, clients })
   host.signal.addEventListener('abort', () => clients.openvpn.leave(), { once: true })
 
   host.contribute('capabilities.kinds', () => [VPN_CONNECTIONS])
@@ -44,7 +44,7 @@ export const activate = async (host: Host): Promise<void> => {
   repeat(host, WATCH_MS, 'watching tunnels', () => links.watch())
 
   await host.serve(vpnContract, {
-    ...vpnKindCalls({ links, entries, folders, machine: thisMachine }),
+    ...vpnKindCalls({ links, entries, folders, machine: thisVpnMachine }),
     'GET /vpn': async (_, context) => {
       await assertTurnMay(host, context, { type: 'vpn', text: 'list the tunnels' })
       const all = await links.views.list()

@@ -11,6 +11,11 @@ export const OWN_SITE = 'site'
 const SEED_FIELD = { key: SEED, label: 'Seed of one-time codes', secret: true, optional: true, totp: true }
 const PASSWORD = { key: 'password', label: 'Password', secret: true, optional: true }
 
+/** The exit through which the pages of an account are asked. */
+export const EXIT_FIELD: CardField = {
+  ...{ key: 'exit', label: 'Exit its pages go through', placeholder: 'Id of a connection', optional: true },
+}
+
 /** An account at such a site. */
 export const SITE: SiteCard = {
   id: OWN_SITE,
@@ -26,6 +31,7 @@ export const SITE: SiteCard = {
     SEED_FIELD,
     { key: 'identity', label: 'Identity it belongs to', placeholder: 'Id of a connection', optional: true },
     { key: 'purpose', label: 'What agents use it for', optional: true, multiline: true },
+    EXIT_FIELD,
   ],
 }
 
@@ -42,6 +48,7 @@ export const IDENTITY: SiteCard = {
     SEED_FIELD,
     { key: 'mailbox', label: 'Its mailbox', placeholder: 'Id of a connection', optional: true },
     { key: 'loginUrl', label: 'Address to sign in at', optional: true },
+    EXIT_FIELD,
     {
       key: 'openAccounts',
       label: 'May open accounts',

@@ -176,6 +176,8 @@ export interface IdentityConfig {
   loginUrl?: string & tags.MaxLength<2000>
   /** Whether agents may open accounts with it. */
   openAccounts?: 'on' | 'off'
+  /** The exit through which its pages are asked. */
+  exit?: CapabilityId
 }
 
 export interface McpCapability {

@@ -39,7 +39,7 @@ export interface EntriesDeps {
 
 const SAVED = 'saved/'
 /** The fields that name another connection, of the kinds that have them. */
-const LINKS = ['identity', 'mailbox']
+const LINKS = ['exit', 'identity', 'mailbox']
 const LINKED: ReadonlySet<string> = new Set(['browser', 'identity'])
 const FILE = CAPABILITIES_FILE
 

@@ -3,7 +3,7 @@ import { refuse, type Host } from '../../../sdk/index.js'
 import { webAddress } from '../../../sdk/node/network/outbound.js'
 import { record } from '../../../sdk/node/record/record.js'
 import { assertFields, fieldValues, filledTemplate, withoutCard, type OfferedCards } from '../cards/offered-cards.js'
-import { IDENTITY, OWN_SITE, SITE } from '../cards/site-cards.js'
+import { EXIT_FIELD, IDENTITY, OWN_SITE, SITE } from '../cards/site-cards.js'
 import type { AccountProfile } from '../contract.js'
 import type { BrowserLogin } from '../login/contract.js'
 import { isSeed, SEED, SEED_EXPECTED } from '../otp/seed.js'
@@ -101,7 +101,8 @@ export class Sites {
     if (running !== undefined)
       refuse('conflict', `a turn uses the browser of ${id}: close it first (DELETE /system/browsers/${running})`)
     this.#settled.delete(name)
-    await this.#host.call('browsers.open', { name, label: `Sign in: ${found.label}`.slice(0, 80), profile, url })
+    const label = `Sign in: ${found.label}`.slice(0, 80)
+    await this.#host.call('browsers.open', { name, label, profile, url, ...exitOf(found) })
     return { kind: 'browser', session: name }
   }
 
@@ -137,7 +138,7 @@ export class Sites {
     if (!found || !isSite || (allowed && !allowed.includes(id)))
       return refuse('not-found', `this turn has no signed-in account ${JSON.stringify(id.slice(0, 60))}`)
     if (!(await this.#deps.entries().isAccepted(found))) return refuse('conflict', unaccepted(id))
-    return { ...(await this.#kept(id)), label: found.label }
+    return { ...(await this.#kept(id)), label: found.label, ...exitOf(found) }
   }
 
   async #signedIn(id: string): Promise<void> {
@@ -243,13 +244,15 @@ export class Sites {
             'not-found',
             `there is no card ${JSON.stringify(config.platform)}: see GET /capabilities/catalog`,
           )
-        assertFields(card, entry, 'platform')
+        const own = card.fields.some(({ key }) => key === EXIT_FIELD.key)
+        assertFields(own ? card : { ...card, fields: [...card.fields, EXIT_FIELD] }, entry, 'platform')
         const url = this.addressOf('browser', entry)
         if (url === undefined || !URL.canParse(url))
           refuse('invalid', `config.url: expected an http or https address, found ${JSON.stringify(url ?? '')}`)
         webAddress(url!)
         if (secrets[SEED] !== undefined && !isSeed(secrets[SEED])) refuse('invalid', `config.${SEED}: ${SEED_EXPECTED}`)
         await this.#assertLinked('identity', text(config, 'identity'), 'identity')
+        await this.#assertLinked('exit', text(config, 'exit'), 'exit')
       },
       apply: async (entry, report) => {
         await this.#kept(entry.id)
@@ -282,6 +285,7 @@ export class Sites {
         if (secrets[SEED] !== undefined && !isSeed(secrets[SEED])) refuse('invalid', `config.${SEED}: ${SEED_EXPECTED}`)
         if (config.mailbox === entry.id) refuse('invalid', 'config.mailbox: expected another connection')
         await this.#assertLinked('mailbox', text(config, 'mailbox'))
+        await this.#assertLinked('exit', text(config, 'exit'), 'exit')
       },
       apply: async ({ id, config, secrets }, report) => {
         report(`agents know the address ${text(config, 'email')}`)
@@ -302,6 +306,11 @@ export class Sites {
       ...this.#profiles,
     }
   }
+}
+
+const exitOf = ({ config }: Pick<RecordedEntry, 'config'>): { exit?: string } => {
+  const exit = text(config, 'exit')
+  return exit === undefined ? {} : { exit }
 }
 
 const unaccepted = (id: string): string =>

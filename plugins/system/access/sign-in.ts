@@ -1,6 +1,6 @@
 import { type Context, type Host, type HttpFacts, type Input, Refusal, refuse } from '../../../sdk/index.js'
 import { askOutside } from '../../../sdk/node/network/outbound.js'
-import { ownerOfPort, showsConnections } from './peer.js'
+import { ownerOfPort, showsConnections } from '../../../sdk/node/network/local/port-owner.js'
 import type { IdentityProvider, OpenedSession } from '../../../sdk/kernel.js'
 import type { SignInOptions, SiteIdentity, System } from '../contract.js'
 import { httpRequestOf } from '../request.js'

@@ -24,6 +24,8 @@ export interface BrowsersDeps extends ChromiumDeps {
   readonly ended?: (about: Pick<BrowserSession, 'name' | 'conversationId'>) => void
   /** What a conversation reaches; undefined: it has no reach of its own. */
   readonly reachOf?: (conversationId: string) => Promise<NetworkReach | undefined>
+  /** The port of the proxy of an exit that is proven now. */
+  readonly exitPort?: (id: string) => Promise<number>
   readonly now?: () => number
 }
 
@@ -70,7 +72,7 @@ export class Browsers {
 
   /** Starts a browser; if its first page cannot be shown, removes it again. */
   async open(asked: Input<BrowserCalls, 'browsers.open'>): Promise<BrowserSession> {
-    const { conversationId, profile = NO_SIGN_INS, apart, near = true, url } = asked
+    const { conversationId, profile = NO_SIGN_INS, apart, near = true, url, exit } = asked
     if (url !== undefined) addressOf(url)
     const name = asked.name ?? `${conversationId === undefined ? 'web' : 'agent'}-${randomBytes(5).toString('hex')}`
     this.#dropExpired()
@@ -95,7 +97,10 @@ export class Browsers {
         ? folder
         : profileApart(folder, this.#folder('apart', profile), apart, () => assertUnused(profile)),
     )
-    const starting = placed.then(own => this.#start({ deps: this.#deps, fresh, folder: own, reach }))
+    const starting = placed.then(async own => {
+      const through = exit === undefined ? {} : { exitPort: await this.#exitPort(exit) }
+      return this.#start({ deps: this.#deps, fresh, folder: own, reach, ...through })
+    })
     const entry: Entry = {
       about: {
         name,
@@ -207,6 +212,11 @@ export class Browsers {
   /** Closes every browser. */
   async stop(): Promise<void> {
     await Promise.all([...this.#entries.keys()].map(name => this.end(name).catch(ignored('it may have ended already'))))
+  }
+
+  #exitPort(id: string): Promise<number> {
+    const { exitPort } = this.#deps
+    return exitPort ? exitPort(id) : refuse('unavailable', `the exit ${id} cannot be used: there are no exits here`)
   }
 
   async #start(start: Start): Promise<RunningBrowser> {

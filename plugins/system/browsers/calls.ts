@@ -1,4 +1,4 @@
-import type { Context, Handlers, Host } from '../../../sdk/index.js'
+import { refuse, type Context, type Handlers, type Host } from '../../../sdk/index.js'
 import type { NetworkReach } from '../../../sdk/node/network/policy.js'
 import { record } from '../../../sdk/node/record/record.js'
 import type { System } from '../contract.js'
@@ -28,6 +28,10 @@ export const browserCalls = (host: Host): Pick<Handlers<System>, Answered> => {
     listeners: async () => (await host.call('kernel.listeners')).listeners,
     ended: ({ name, conversationId }) =>
       host.emit('browser.ended', { name, ...(conversationId !== undefined && { conversationId }) }),
+    exitPort: async id => {
+      if (!(await host.serves('exit.proxyFor'))) refuse('unavailable', 'this sandbox runs without exits')
+      return (await host.call('exit.proxyFor', { id })).port
+    },
     // The point says that it is one.
     reachOf: async id => (await (await host.collect('browsers.reach'))[0]?.(id)) as NetworkReach | undefined,
   })

@@ -274,6 +274,8 @@ export interface BrowserCalls {
     profile?: BrowserProfile
     /** Uses a copy of the profile, for work that does not land by itself; one from before `since` is made anew. */
     apart?: BrowserApart
+    /** The exit through which its pages are asked; it is started and proven first. */
+    exit?: string
     /** False: its pages cannot reach loopback and private addresses. */
     near?: boolean
     url?: BrowserUrl

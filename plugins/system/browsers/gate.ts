@@ -2,7 +2,17 @@ import { createServer, request as askServer, type IncomingMessage, type Server, 
 import { connect, type AddressInfo, type LookupFunction, type Socket } from 'node:net'
 import { pipeline, type Duplex } from 'node:stream'
 import { Refusal, refuse, ignored } from '../../../sdk/index.js'
-import type { NetworkReach } from '../../../sdk/node/network/policy.js'
+import { addressKind, plainAddress } from '../../../sdk/node/network/addresses.js'
+import { isMetadataName } from '../../../sdk/node/network/allow.js'
+import { normalHost } from '../../../sdk/node/network/host-form.js'
+import {
+  isNearName,
+  judge,
+  judgeName,
+  sentenceOf,
+  type NetworkReach,
+  type NetworkRules,
+} from '../../../sdk/node/network/policy.js'
 import {
   connectUpstream,
   refusedByProxy,
@@ -47,12 +57,14 @@ export class Gate {
   port = 0
   readonly #server: Server
   readonly #reach: () => Promise<NetworkReach>
+  readonly #exit: UpstreamProxy | undefined
   readonly #failures = new Map<string, GateFailure>()
   readonly #open = new Set<Duplex>()
   readonly #closing = new AbortController()
 
-  private constructor(reach: () => Promise<NetworkReach>) {
+  private constructor(reach: () => Promise<NetworkReach>, exit: UpstreamProxy | undefined) {
     this.#reach = reach
+    this.#exit = exit
     this.#server = createServer({ requestTimeout: 0, keepAliveTimeout: 60_000 })
       .on('request', (request, response) => void this.#forward(request, response))
       .on('connect', (request, socket, head) => void this.#tunnel(request, socket, head))
@@ -60,9 +72,14 @@ export class Gate {
       .on('connection', socket => this.#track(socket))
   }
 
-  /** Listens on a free port of loopback; calls `reach` at every connection. */
-  static async open(reach: () => Promise<NetworkReach>): Promise<Gate> {
-    const gate = new Gate(reach)
+  /**
+   * Listens on a free port of loopback; calls `reach` at every connection.
+   *
+   * @param exitPort The port of the proxy of an exit, which looks names up itself and which everything outside goes
+   *   through.
+   */
+  static async open(reach: () => Promise<NetworkReach>, exitPort?: number): Promise<Gate> {
+    const gate = new Gate(reach, exitPort === undefined ? undefined : exitProxy(exitPort))
     await new Promise<void>((listening, failed) => {
       gate.#server.once('error', failed).listen(0, '127.0.0.1', listening)
     })
@@ -181,7 +198,9 @@ export class Gate {
   }
 
   async #checked(url: URL, reach: NetworkReach) {
-    const local = /(?:^|\.)localhost\.?$/i.test(url.hostname) ? new URL(`http://localhost:${portOf(url)}`) : url
+    const isLocal = /(?:^|\.)localhost\.?$/i.test(url.hostname)
+    if (this.#exit && !isLocal) return { addresses: [], proxy: outsideThrough(url, this.#exit, reach.own?.rules) }
+    const local = isLocal ? new URL(`http://localhost:${portOf(url)}`) : url
     return wayTo(local, reach, this.#closing.signal)
   }
 
@@ -199,6 +218,25 @@ export class Gate {
     socket.once('close', () => this.#open.delete(socket))
     if (this.#closing.signal.aborted) socket.destroy()
   }
+}
+
+const exitProxy = (port: number): UpstreamProxy => ({
+  ...{ host: '127.0.0.1', port, secure: false, address: `http://127.0.0.1:${port}`, variable: 'the exit' },
+})
+
+/**
+ * The exit, for what is outside: a name of a private network is not looked up far away, nor near, and the rules of a
+ * conversation hold for it too.
+ */
+const outsideThrough = (url: URL, exit: UpstreamProxy, rules: NetworkRules | undefined): UpstreamProxy => {
+  const host = normalHost(url.hostname) ?? ''
+  const plain = plainAddress(host)
+  if (plain === undefined ? isNearName(host) || isMetadataName(host) : addressKind(plain) !== 'public')
+    refuse('forbidden', `${url.hostname} is not reached through an exit: it is no public address`)
+  const target = { host, port: portOf(url) }
+  const barred = rules && (plain === undefined ? judgeName(target, rules) : judge(target, plain, rules))
+  if (barred) refuse('forbidden', sentenceOf(target, barred))
+  return exit
 }
 
 const portOf = (url: URL): number => Number(url.port || (url.protocol === 'https:' ? 443 : 80))

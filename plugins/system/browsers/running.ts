@@ -17,6 +17,8 @@ export interface Start {
   readonly fresh: boolean
   /** The addresses that its pages may reach; called at every connection. */
   readonly reach: () => Promise<NetworkReach>
+  /** The port of the proxy of an exit, through which all of its pages are asked. */
+  readonly exitPort?: number
 }
 
 const NAVIGATION_MS = 15_000
@@ -54,7 +56,7 @@ export class RunningBrowser {
   }
 
   static async start(start: Start): Promise<RunningBrowser> {
-    const gate = await Gate.open(start.reach)
+    const gate = await Gate.open(start.reach, start.exitPort)
     try {
       const chromium = await startChromium(start.deps, start.folder, gate.port)
       const running = new RunningBrowser(chromium, gate, start)

@@ -1,8 +1,8 @@
 import { readFile, readlink, realpath } from 'node:fs/promises'
 import { needProgram } from '../../../sdk/node/programs/run.js'
 import { VICI } from '../settings/ipsec-conf.js'
-import { runStarter, type ProgramOptions, type StarterEnd } from '../system/programs.js'
-import type { Standing } from './client.js'
+import { runStarter, type ProgramOptions, type StarterEnd } from '../../../sdk/node/tunnels/programs.js'
+import type { Standing } from '../../../sdk/node/tunnels/client.js'
 
 /** The file of charon's settings, in the folder of the tunnel. */
 export const CHARON_SETTINGS = 'strongswan.conf'

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { refuse } from '../../../sdk/index.js'
 import { readJson, writeAtomic } from '../../../sdk/node/files/files.js'
 import { needProgram } from '../../../sdk/node/programs/run.js'
-import { overlapping } from '../settings/networks.js'
-import { askProgram } from '../system/programs.js'
+import { overlapping } from '../../../sdk/node/tunnels/networks.js'
+import { askProgram } from '../../../sdk/node/tunnels/programs.js'
 
 const ip = async (...args: string[]): Promise<string> => askProgram(await needProgram('ip'), args)
 

@@ -1,7 +1,7 @@
 import type { Host } from '../../../sdk/index.js'
-import type { TunnelClient } from '../clients/client.js'
+import type { TunnelClient } from '../../../sdk/node/tunnels/client.js'
 import type { VpnSettings } from '../settings/settings.js'
-import type { TunnelMachine } from '../system/machine.js'
+import type { VpnMachine } from '../system/machine.js'
 import type { VpnEntries } from './entries.js'
 import type { LinkFolders } from './standing-file.js'
 
@@ -10,6 +10,6 @@ export interface LinksDeps {
   readonly host: Pick<Host, 'call' | 'serves' | 'log' | 'signal' | 'emit'>
   readonly entries: VpnEntries
   readonly folders: LinkFolders
-  readonly machine: TunnelMachine
+  readonly machine: VpnMachine
   readonly clients: { readonly [provider in VpnSettings['provider']]: TunnelClient<never> }
 }

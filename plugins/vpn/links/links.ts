@@ -2,19 +2,23 @@ import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse, Refusal, type Context } from '../../../sdk/index.js'
 import { record } from '../../../sdk/node/record/record.js'
-import type { TunnelDial, Standing, TunnelClient } from '../clients/client.js'
-import { overlapping } from '../settings/networks.js'
+import type { TunnelDial, Standing, TunnelClient } from '../../../sdk/node/tunnels/client.js'
+import { overlapping } from '../../../sdk/node/tunnels/networks.js'
 import { interfaceOf, vpnSettingsOf, type VpnSettings } from '../settings/settings.js'
-import { interfaceExists, interfacesNow, routesNow } from '../system/interfaces.js'
-import { missingFor, missingSentence } from '../system/machine.js'
+import { interfaceExists, interfacesNow, routesNow } from '../../../sdk/node/tunnels/interfaces.js'
+import { missingSentence } from '../../../sdk/node/tunnels/machine.js'
+import { missingFor } from '../system/machine.js'
 import type { LinksDeps } from './deps.js'
-import { DialLog, hideSecrets } from './dial-log.js'
-import { DialSteps } from './dial-steps.js'
+import { DialLog, hideSecrets } from '../../../sdk/node/tunnels/dial-log.js'
+import { WorkSteps } from '../../../sdk/node/tunnels/work-steps.js'
 import type { VpnEntry } from './entries.js'
 import type { StandingRecord } from './standing-file.js'
 import { LinkViews } from './views.js'
+import type { VpnLine, VpnLink } from '../contract.js'
 
 const DIAL_MS = 60_000
+
+type DialSteps = WorkSteps<VpnLine, { link: VpnLink }>
 
 /** What is being done with a tunnel at this moment. */
 interface Work {
@@ -47,9 +51,9 @@ export class Links {
     const settings = vpnSettingsOf(entry)
     const link = await this.views.link(await this.#deps.entries.get(id))
     if (link.state === 'connected') {
-      const steps = new DialSteps()
+      const steps = new WorkSteps<VpnLine, { link: VpnLink }>()
       steps.put({ kind: 'log', message: `${id} is connected already` })
-      steps.finish(link)
+      steps.finish({ kind: 'result', ok: true, link }, { link })
       return steps
     }
     return this.dial(id, settings, { ...(otp !== undefined && { otp }), ...(context && { context }) })
@@ -68,7 +72,7 @@ export class Links {
       finished()
       throw error
     }
-    const steps = new DialSteps()
+    const steps = new WorkSteps<VpnLine, { link: VpnLink }>()
     const work = this.#work.get(id)!
     work.over = this.#dial(id, settings, otp, steps, work.stop.signal)
       .finally(finished)
@@ -77,7 +81,7 @@ export class Links {
           const link = await this.views.link(await this.#entryFor(id, settings))
           this.#deps.host.emit('vpn.connected', { id })
           await this.#tell('vpn.connected', id, { address: link.address ?? '', routes: link.routes.join(' ') }, context)
-          steps.finish(link)
+          steps.finish({ kind: 'result', ok: true, link }, { link })
         },
         async error => {
           const stopped = work.stop.signal.aborted
@@ -137,7 +141,7 @@ export class Links {
     steps.put({ kind: 'state', state: 'connecting' })
     this.views.changed(id)
     let standing: StandingRecord = about
-    const dial: TunnelDial = {
+    const dial: TunnelDial<VpnSettings> = {
       ...{ id, interface: about.interface, folder, settings, log: told },
       ...(otp !== undefined && { otp }),
       signal: AbortSignal.any([stop, host.signal, AbortSignal.timeout(DIAL_MS)]),

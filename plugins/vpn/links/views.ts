@@ -1,10 +1,16 @@
 import { join } from 'node:path'
-import type { TunnelClient } from '../clients/client.js'
+import type { TunnelClient } from '../../../sdk/node/tunnels/client.js'
 import type { VpnDetail, VpnLink } from '../contract.js'
-import { isEverything } from '../settings/networks.js'
-import { interfacesNow, routesNow, type InterfaceRoutes, type NetworkInterface } from '../system/interfaces.js'
-import { missingFor, missingSentence } from '../system/machine.js'
-import { dialLogIn, hideSecrets } from './dial-log.js'
+import { isEverything } from '../../../sdk/node/tunnels/networks.js'
+import {
+  interfacesNow,
+  routesNow,
+  type InterfaceRoutes,
+  type NetworkInterface,
+} from '../../../sdk/node/tunnels/interfaces.js'
+import { missingSentence } from '../../../sdk/node/tunnels/machine.js'
+import { missingFor } from '../system/machine.js'
+import { dialLogIn, hideSecrets } from '../../../sdk/node/tunnels/dial-log.js'
 import type { VpnEntry } from './entries.js'
 import type { LinksDeps } from './deps.js'
 

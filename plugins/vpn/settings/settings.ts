@@ -4,9 +4,9 @@ import { refuse } from '../../../sdk/index.js'
 import type { KindEntry } from '../../capabilities/contract.js'
 import type { VpnProvider } from '../contract.js'
 import { DH_GROUPS, type IpsecConf } from './ipsec-conf.js'
-import { isCidr, isEverything } from './networks.js'
-import { openvpnConf, type OpenvpnConf } from './openvpn-conf.js'
-import { wireguardConf, type WireguardConf } from './wireguard-conf.js'
+import { isCidr, isEverything } from '../../../sdk/node/tunnels/networks.js'
+import { openvpnConf, type OpenvpnConf } from '../../../sdk/node/tunnels/openvpn-conf.js'
+import { wireguardConf, type WireguardConf } from '../../../sdk/node/tunnels/wireguard-conf.js'
 
 interface CommonSettings {
   readonly autoConnect: boolean
@@ -123,11 +123,11 @@ export const vpnSettingsOf = ({ config, secrets }: KindEntry): VpnSettings => {
     ...(only && { only }),
   }
   if (provider === 'wireguard') {
-    const conf = wireguardConf(text, only)
+    const conf = wireguardConf(text, { ...(only && { only }) })
     const gateway = conf.peers.find(({ endpoint }) => endpoint !== undefined)?.endpoint
     return { ...shared, provider, conf, networks: conf.networks, ...(gateway !== undefined && { gateway }) }
   }
-  const conf = openvpnConf(text, only)
+  const conf = openvpnConf(text, { ...(only && { only }) })
   const username = config.username === undefined ? undefined : String(config.username)
   const { password, keyPassphrase } = secrets
   if (conf.asksUser && (username === undefined || password === undefined))

@@ -1,39 +1,22 @@
-import { constants } from 'node:fs'
-import { open, readFile, stat } from 'node:fs/promises'
-import { debianPackage, ownProgram } from '../../../sdk/node/programs/own-programs.js'
+import { stat } from 'node:fs/promises'
+import { missingParts, thisMachine, type MachineNeeds, type TunnelMachine } from '../../../sdk/node/tunnels/machine.js'
+import { isEverything } from '../../../sdk/node/tunnels/networks.js'
 import type { VpnMissing } from '../contract.js'
 import type { VpnSettings } from '../settings/settings.js'
-import { isEverything } from '../settings/networks.js'
 
-const NET_ADMIN = 12n
 /** Where distributions keep the plugins of strongSwan. */
 const LIBIPSEC = ['/usr/lib/ipsec', '/usr/lib/strongswan', '/usr/lib64/strongswan'].map(
   folder => `${folder}/plugins/libstrongswan-kernel-libipsec.so`,
 )
 
-/** What this machine has of what tunnels need. */
-export interface TunnelMachine {
-  hasProgram(name: string): Promise<boolean>
-  hasTun(): Promise<boolean>
-  hasNetAdmin(): Promise<boolean>
+/** What this machine has of what the tunnels of this group need. */
+export interface VpnMachine extends TunnelMachine {
   /** Whether strongSwan has its plugin for ESP in user space. */
   hasLibipsec(): Promise<boolean>
-  /** Whether the kernel itself speaks WireGuard. */
-  hasWireguard(): Promise<boolean>
 }
 
-export const thisMachine: TunnelMachine = {
-  hasProgram: async name => (await ownProgram(name)) !== undefined,
-  hasTun: () =>
-    open('/dev/net/tun', constants.O_RDWR).then(
-      async handle => (await handle.close(), true),
-      () => false,
-    ),
-  hasNetAdmin: async () => {
-    const status = await readFile('/proc/self/status', 'utf8').catch(() => '')
-    const granted = /^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? '0'
-    return ((BigInt(`0x${granted}`) >> NET_ADMIN) & 1n) === 1n
-  },
+export const thisVpnMachine: VpnMachine = {
+  ...thisMachine,
   hasLibipsec: async () => {
     const found = await Promise.all(
       LIBIPSEC.map(path =>
@@ -45,30 +28,14 @@ export const thisMachine: TunnelMachine = {
     )
     return found.includes(true)
   },
-  hasWireguard: () =>
-    stat('/sys/module/wireguard').then(
-      () => true,
-      () => false,
-    ),
-}
-
-const TUN: VpnMissing = {
-  what: 'device',
-  name: '/dev/net/tun',
-  install: 'start the container with --device=/dev/net/tun',
-}
-const NET_ADMIN_MISSING: VpnMissing = {
-  what: 'privilege',
-  name: 'CAP_NET_ADMIN',
-  install: 'start the container with --cap-add=NET_ADMIN',
 }
 
 /** What a tunnel needs; without settings, what every tunnel of the provider does. */
 const needsOf = async (
   provider: VpnSettings['provider'],
   settings: VpnSettings | undefined,
-  machine: TunnelMachine,
-): Promise<{ programs: string[]; tun: boolean }> => {
+  machine: VpnMachine,
+): Promise<MachineNeeds> => {
   if (provider === 'ipsec')
     return {
       programs: ['swanctl', 'charon-systemd', 'ip', ...((await machine.hasLibipsec()) ? [] : ['kernel-libipsec'])],
@@ -94,23 +61,5 @@ const needsOf = async (
 export const missingFor = async (
   provider: VpnSettings['provider'],
   settings: VpnSettings | undefined,
-  machine: TunnelMachine,
-): Promise<VpnMissing[]> => {
-  const { programs, tun } = await needsOf(provider, settings, machine)
-  const found = await Promise.all(programs.map(async name => ({ name, there: await machine.hasProgram(name) })))
-  return [
-    ...found
-      .filter(({ there }) => !there)
-      .map(({ name }): VpnMissing => ({
-        what: 'program',
-        name,
-        install: `apt-get install ${debianPackage(name)}`,
-      })),
-    ...(tun && !(await machine.hasTun()) ? [TUN] : []),
-    ...((await machine.hasNetAdmin()) ? [] : [NET_ADMIN_MISSING]),
-  ]
-}
-
-/** What is missing, as a sentence. */
-export const missingSentence = (missing: readonly VpnMissing[]): string =>
-  `this machine lacks ${missing.map(({ what, name, install }) => `the ${what} ${name} (${install})`).join(', and ')}`
+  machine: VpnMachine,
+): Promise<VpnMissing[]> => missingParts({ ...(await needsOf(provider, settings, machine)), netAdmin: true }, machine)

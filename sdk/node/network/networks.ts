@@ -77,6 +77,12 @@ export class Networks {
     return address
   }
 
+  /** Takes away what was handed to the daemon at a port. */
+  async withdraw(id: string, port: number): Promise<void> {
+    const network = await this.#kept.get(id)?.network
+    network?.withdraw(port)
+  }
+
   /** The sockets on which the programs of each conversation listen, in its network. */
   async listening(): Promise<{ readonly id: string; readonly sockets: readonly ListeningSocket[] }[]> {
     const networks = [...this.#kept].map(async ([id, { network }]) => ({ id, sockets: (await network).listening() }))

@@ -74,7 +74,7 @@ export class OwnNetwork {
   readonly #servers = new Set<Server>()
   readonly #ports = new Map<number, Server[]>()
   /** By port: what takes its connections, and when it is there. */
-  readonly #services = new Map<number, { take: (socket: Socket) => void; there: Promise<void> }>()
+  readonly #services = new Map<number, { take: (socket: Socket) => void; there: Promise<void>; server?: Server }>()
   #owner: NetworkOwner | undefined
   #slirp: Slirp | undefined
   #slirpFailedAt = -Infinity
@@ -139,16 +139,29 @@ export class OwnNetwork {
 
   async #listen(port: number): Promise<void> {
     try {
-      this.#serve(await this.#namespace.listen(port), socket => this.#services.get(port)?.take(socket))
+      const server = await this.#namespace.listen(port)
+      const service = this.#services.get(port)
+      if (!service) return void server.close()
+      service.server = server
+      this.#serve(server, socket => service.take(socket))
     } catch (error) {
       this.#services.delete(port)
       throw error
     }
   }
 
+  /** Takes a service away: its port is free for programs. */
+  withdraw(port: number): void {
+    const service = this.#services.get(port)
+    this.#services.delete(port)
+    void service?.there.then(() => service.server?.close(), ignored('a service that could not be placed is not there'))
+  }
+
   /** The sockets on which its programs listen: without those that the daemon placed in it. */
   listening(): ListeningSocket[] {
-    return this.#namespace.listening().filter(({ port }) => !OWN_PORTS.has(port) && !this.#ports.has(port))
+    return this.#namespace
+      .listening()
+      .filter(({ port }) => !OWN_PORTS.has(port) && !this.#ports.has(port) && !this.#services.has(port))
   }
 
   /** A connection to a port of its loopback. */

@@ -24,12 +24,17 @@ const ABSOLUTE = /^http:\/\/([^/?#]+)([^#]*)/i
 export class EgressProxy {
   readonly #dial: Dial
   readonly #http: HttpServer
+  readonly #what: string
   readonly #bound: () => BoundTraffic | undefined
   readonly #opened: OpenedConnections | undefined
 
-  /** @param opening What opens connections to hosts that values are bound to; left out: none is. */
-  constructor(dial: Dial, opening?: Omit<OpenedDeps, 'dial'>) {
+  /**
+   * @param opening What opens connections to hosts that values are bound to; left out: none is.
+   * @param what What a client that asks for no proxy is told.
+   */
+  constructor(dial: Dial, opening?: Omit<OpenedDeps, 'dial'>, what = 'this is the way out of a conversation') {
     this.#dial = dial
+    this.#what = what
     this.#bound = opening?.bound ?? (() => undefined)
     this.#opened = opening && new OpenedConnections({ dial, ...opening })
     this.#http = createServer({ keepAlive: true, noDelay: true, headersTimeout: FIRST_BYTE_MS, requestTimeout: 0 })
@@ -80,9 +85,7 @@ export class EgressProxy {
     if (!target)
       return answerWrong(answer, {
         status: 400,
-        text:
-          'this is the way out of a conversation: expected a whole http address, or CONNECT host:port, with '
-          + HOST_FORM,
+        text: `${this.#what}: expected a whole http address, or CONNECT host:port, with ${HOST_FORM}`,
       })
     try {
       const far = await this.#dial(target, 'plain')

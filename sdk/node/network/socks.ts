@@ -10,8 +10,17 @@ const NONE_OFFERED = 0xff
 const CONNECT = 1
 const [IPV4, NAME, IPV6] = [1, 3, 4]
 /** The replies of RFC 1928, section 6. */
-const REPLY = { granted: 0, failed: 1, notAllowed: 2, unreachable: 4, refused: 5, command: 7, addressType: 8 } as const
-const CODES: { readonly [code: string]: number } = { ECONNREFUSED: REPLY.refused }
+const REPLY = {
+  granted: 0,
+  failed: 1,
+  notAllowed: 2,
+  noNetwork: 3,
+  unreachable: 4,
+  refused: 5,
+  command: 7,
+  addressType: 8,
+} as const
+const CODES: { readonly [code: string]: number } = { ECONNREFUSED: REPLY.refused, ENETUNREACH: REPLY.noNetwork }
 
 const reply = (code: number): Buffer => Buffer.from([VERSION, code, 0, IPV4, 0, 0, 0, 0, 0, 0])
 

@@ -102,7 +102,10 @@ t.test(
 
 /** What every turn does with its own credential, and what it asks for with the power `sandbox`. */
 const EVERY_TURN = ['approvals.propose', 'capabilities.otp', 'needs.raise']
-const NETWORK = ['disks.list', 'disks.mount', 'disks.unmount', 'vpn.connect', 'vpn.disconnect', 'vpn.list']
+const NETWORK = [
+  ...['disks.list', 'disks.mount', 'disks.unmount', 'exit.check', 'exit.countries', 'exit.list', 'exit.rotate'],
+  ...['exit.start', 'exit.stop', 'exit.use', 'vpn.connect', 'vpn.disconnect', 'vpn.list'],
+]
 
 t.test('a turn reaches exactly the calls that its manifest line and its power let turns make', async t => {
   const daemon = await guarded(t)

@@ -125,6 +125,8 @@ export const EXTENSIONS_POINTS: readonly string[] = [
 
 export const VPN_POINTS: readonly string[] = ['vpn.dial.connected', 'vpn.dial.noted']
 
+export const EXIT_POINTS: readonly string[] = ['exit.start.noted', 'exit.start.proven']
+
 export const WORKFLOWS_POINTS: readonly string[] = [
   'workflows.run.stored',
   'workflows.step.ended',

@@ -3,19 +3,19 @@ import { join } from 'node:path'
 import t from 'tap'
 import { FortinetClient } from '../../../plugins/vpn/clients/fortinet.js'
 import { IpsecClient } from '../../../plugins/vpn/clients/ipsec.js'
-import { OpenvpnClient } from '../../../plugins/vpn/clients/openvpn.js'
-import { WireguardClient } from '../../../plugins/vpn/clients/wireguard.js'
-import { DialLog, dialLogIn } from '../../../plugins/vpn/links/dial-log.js'
+import { OpenvpnClient } from '../../../sdk/node/tunnels/openvpn.js'
+import { WireguardClient } from '../../../sdk/node/tunnels/wireguard.js'
+import { DialLog, dialLogIn } from '../../../sdk/node/tunnels/dial-log.js'
 import { VpnEntries } from '../../../plugins/vpn/links/entries.js'
 import { Links } from '../../../plugins/vpn/links/links.js'
 import { LinkFolders } from '../../../plugins/vpn/links/standing-file.js'
 import { vpnSettingsOf } from '../../../plugins/vpn/settings/settings.js'
-import { missingFor, type TunnelMachine } from '../../../plugins/vpn/system/machine.js'
+import { missingFor, type VpnMachine } from '../../../plugins/vpn/system/machine.js'
 import { refuse } from '../../../sdk/index.js'
 import { exactly } from '../../support/lists.js'
 import { KEYS, wireguardText } from './configurations.js'
 
-const machine = (lacks: readonly string[]): TunnelMachine => ({
+const machine = (lacks: readonly string[]): VpnMachine => ({
   hasProgram: async name => !lacks.includes(name),
   hasTun: async () => !lacks.includes('tun'),
   hasNetAdmin: async () => !lacks.includes('net admin'),

@@ -18,9 +18,13 @@ const NEEDED: { readonly [program: string]: string } = {
   tcpdump: 'tcpdump',
   openconnect: 'openconnect',
   python3: 'python3',
+  tor: 'tor',
+  curl: 'curl',
 }
+/** Programs of other tests than those that dial gateways. */
+const OTHERS: ReadonlySet<string> = new Set(['tor', 'curl'])
 const there = await Promise.all(Object.keys(NEEDED).map(async name => ((await ownProgram(name)) ? [] : [name])))
-const missing = there.flat()
+const lacking = there.flat()
 
 const canMakeNetworks = (): boolean => {
   try {
@@ -38,8 +42,13 @@ const canMakeNetworks = (): boolean => {
 }
 
 /** The options of a test that dials real gateways: skipped where that cannot be, except in a pipeline. */
-export const withGateways = (): { skip?: string } => {
+export const withGateways = (): { skip?: string } =>
+  withPrograms(...Object.keys(NEEDED).filter(name => !OTHERS.has(name)))
+
+/** The options of a test that makes networks and needs programs: skipped where one is missing, except in a pipeline. */
+export const withPrograms = (...names: string[]): { skip?: string } => {
   if (process.env.CI) return {}
+  const missing = lacking.filter(name => names.includes(name))
   if (missing.length > 0)
     return { skip: `this machine has no ${missing[0]} (Debian: apt-get install ${NEEDED[missing[0]!]})` }
   return canMakeNetworks() ? {} : { skip: 'this machine lets no program make networks with /dev/net/tun in them' }

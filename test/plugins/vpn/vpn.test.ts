@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { common, isCidr, isEverything, maskedNetwork, overlapping } from '../../../plugins/vpn/settings/networks.js'
+import { common, isCidr, isEverything, maskedNetwork, overlapping } from '../../../sdk/node/tunnels/networks.js'
 import { interfaceOf } from '../../../plugins/vpn/settings/settings.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'

@@ -45,10 +45,11 @@ export const browserTools = (
   const profileOf = async (account: string) => {
     if (!(await host.serves('capabilities.profile')))
       return refuse('not-found', `this turn has no signed-in account ${account}`)
-    const { profile, label, signedIn } = await host.call('capabilities.profile', { id: account, ...allowed })
+    const { profile, label, signedIn, exit } = await host.call('capabilities.profile', { id: account, ...allowed })
     const key = trust()
     return {
       profile,
+      ...(exit !== undefined && { exit }),
       label: `${label}, in ${conversationId}`.slice(0, 80),
       ...(key !== 'lands' && { apart: { key, ...(signedIn !== undefined && { since: signedIn }) } }),
     }

@@ -114,7 +114,8 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const { input } = turn.message
     const again = turn.record.prepared
     await this.#deps.stored.refresh()
-    const network = await this.#deps.networks.of(id)
+    let exits = false
+    const network = await this.#deps.networks.of(id, () => exits)
     this.#networks.set(turn, network)
     const changes = this.#uncommitted.read(turn)
     const release = await locks.hold(id, turn.signal)
@@ -135,6 +136,7 @@ export class LocalTurnEnvironment implements TurnEnvironment {
     const copyWall = await copies.wall(branch ? id : undefined)
     const persona = await personaOf(this.#deps.host, conversation.actsAs)
     const folders = keptFolders(persona, areas)
+    exits = reachOfTurn(turn, conversation, { persona, folders }).sandbox
     const skills = await skillsOf(this.#deps.host, persona, folders)
     const answers = await needNotes(this.#deps.host, turn)
     // Others may have answered.

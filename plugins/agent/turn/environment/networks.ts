@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo, Socket } from 'node:net'
 import { join } from 'node:path'
-import type { Host } from '../../../../sdk/index.js'
+import { ignored, type Host } from '../../../../sdk/index.js'
 import { deploymentAuthorities, type Authority } from '../../../../sdk/node/network/authority.js'
 import type { Listener } from '../../../../sdk/node/network/addresses.js'
 import type { Limiter } from '../../../../sdk/node/limits/limiter.js'
@@ -15,6 +15,7 @@ import { isNamed, type NetworkReach, type NetworkRules } from '../../../../sdk/n
 import { record } from '../../../../sdk/node/record/record.js'
 import type { EnteredNetwork } from '../../../../sdk/node/wall/spec.js'
 import { wallKind, type WallNetwork } from '../../../../sdk/node/wall/wall.js'
+import { joinLocal } from '../../../../sdk/node/network/local/join-local.js'
 import { Relays } from '../../networks/relays.js'
 import type { BoundValues, ReferenceUser } from '../../secrets/bound-values.js'
 import { NetworkFiles } from './network-files.js'
@@ -63,6 +64,8 @@ export class ConversationNetworks {
   readonly #networks: Networks
   readonly #told = new WeakMap<Turn, Set<string>>()
   readonly #toldOfWork = new Set<string>()
+  /** The proxies of exits that are placed in each network. */
+  readonly #exits = new Map<string, Set<number>>()
   readonly #files: NetworkFiles
   readonly #relays: Relays
 
@@ -82,8 +85,12 @@ export class ConversationNetworks {
     })
   }
 
-  /** The network of a new turn, created without waiting until it is needed. */
-  async of(id: string): Promise<TurnNetwork> {
+  /**
+   * The network of a new turn, created without waiting until it is needed.
+   *
+   * @param exits Its programs find the proxies of the exits that are up.
+   */
+  async of(id: string, exits: () => boolean = () => false): Promise<TurnNetwork> {
     const { settings, listeners } = this.#deps
     const shared = async () => ({ near: true, listeners: await listeners() })
     if ((await settings())?.network === 'shared' || (await wallKind()) === 'none')
@@ -97,7 +104,10 @@ export class ConversationNetworks {
           : onLoopback(server),
       wall: {
         enter: async () => {
-          if (await possible) return this.#networks.enter(id)
+          if (await possible) {
+            await this.#placeExits(id, exits())
+            return this.#networks.enter(id)
+          }
           this.#tell(id, 'missing', NONE)
           return undefined
         },
@@ -123,6 +133,31 @@ export class ConversationNetworks {
         }
       },
     }
+  }
+
+  /** Places the proxies of the exits that are up where the machine has them, and takes away those that are not. */
+  async #placeExits(id: string, wanted: boolean): Promise<void> {
+    const { host } = this.#deps
+    const before = this.#exits.get(id) ?? new Set()
+    const isPlaced = wanted && !(await this.#rules()).only && (await host.serves('exit.proxies'))
+    const { ports } = isPlaced ? await host.call('exit.proxies') : { ports: [] }
+    for (const port of before) if (!ports.includes(port)) await this.#networks.withdraw(id, port)
+    this.#exits.set(id, new Set(ports))
+    for (const port of ports)
+      // A program of the conversation may have the port: then it has no proxy there.
+      await this.#networks
+        .serve(id, socket => void this.#joinExit(socket, port), port)
+        .catch(ignored('the port of the exit is taken in the network of the conversation'))
+  }
+
+  /** Where only named targets are reached, an exit is no way around that. */
+  async #joinExit(socket: Socket, port: number): Promise<void> {
+    const isShut = await this.#rules().then(
+      ({ only }) => only,
+      () => true,
+    )
+    if (isShut) socket.destroy()
+    else joinLocal(socket, port)
   }
 
   /** The network of programs that the daemon runs for a conversation outside of its turns, by the current settings. */
@@ -160,6 +195,7 @@ export class ConversationNetworks {
   /** Closes the network of a deleted conversation. */
   async forget(id: string): Promise<void> {
     this.#networks.forget(id)
+    this.#exits.delete(id)
     this.#relays.forget(id)
     await this.#files.forget(id)
   }

@@ -176,6 +176,13 @@ const ENTRIES: readonly (Omit<ConsolePageEntry, 'label'> & { readonly label?: st
     load: async () => (await import('./vpn/vpn-page.js')).VpnPage,
   },
   {
+    name: 'exits',
+    icon: 'key',
+    needs: 'exit.list',
+    ...IN_LIST,
+    load: async () => (await import('./exits/exits-page.js')).ExitsPage,
+  },
+  {
     name: 'disks',
     icon: 'machine',
     needs: 'disks.list',

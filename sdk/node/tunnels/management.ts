@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { createInterface } from 'node:readline'
-import { ignored } from '../../../sdk/index.js'
+import { ignored } from '../../index.js'
 
 /** The management socket of an `openvpn` process. */
 export const MANAGEMENT = 'management.sock'
@@ -18,10 +18,12 @@ export class Management {
     socket.on('error', ignored('its close follows'))
     this.closed = new Promise(resolve => socket.once('close', () => resolve()))
     void this.closed.then(() => this.#waiting.splice(0).forEach(({ reject }) => reject(new Error('openvpn ended'))))
-    createInterface({ input: socket }).on('line', line => {
-      if (/^(SUCCESS|ERROR):/.test(line)) this.#waiting.shift()?.resolve(line)
-      else if (line.startsWith('>')) said(line.slice(1), this)
-    })
+    createInterface({ input: socket })
+      .on('line', line => {
+        if (/^(SUCCESS|ERROR):/.test(line)) this.#waiting.shift()?.resolve(line)
+        else if (line.startsWith('>')) said(line.slice(1), this)
+      })
+      .on('error', ignored('its close follows'))
   }
 
   /** Connects to the socket in a folder, whose path may be longer than a socket's may. */

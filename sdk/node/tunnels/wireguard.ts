@@ -1,11 +1,11 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuse } from '../../../sdk/index.js'
-import { writeAtomic } from '../../../sdk/node/files/files.js'
-import { needProgram } from '../../../sdk/node/programs/run.js'
-import type { WireguardSettings } from '../settings/settings.js'
-import { deleteInterface, interfaceExists } from '../system/interfaces.js'
-import { askProgram, runStarter } from '../system/programs.js'
+import { refuse } from '../../index.js'
+import { writeAtomic } from '../files/files.js'
+import { needProgram } from '../programs/run.js'
+import { deleteInterface, interfaceExists } from './interfaces.js'
+import { askProgram, runStarter } from './programs.js'
+import type { WireguardConf } from './wireguard-conf.js'
 import type { ClientHealth, TunnelDial, Standing, TunnelClient } from './client.js'
 
 const HANDSHAKE_MS = 15_000
@@ -29,8 +29,13 @@ const peersOf = (dump: string): PeerNow[] =>
       return { publicKey, txBytes: Number(tx), ...(at > 0 && { handshakeAt: at }) }
     })
 
+/** What a tunnel of WireGuard is dialled with. */
+export interface WireguardDial {
+  readonly conf: WireguardConf
+}
+
 /** WireGuard, through `wg-quick` and `wg`. */
-export class WireguardClient implements TunnelClient<WireguardSettings> {
+export class WireguardClient implements TunnelClient<WireguardDial> {
   /** The bytes sent when a tunnel was asked last, to see whether it sends. */
   readonly #sent = new Map<string, number>()
   readonly #handshakeMs: number
@@ -45,7 +50,7 @@ export class WireguardClient implements TunnelClient<WireguardSettings> {
     settings,
     log,
     signal,
-  }: TunnelDial<WireguardSettings>): Promise<{ dns: string[] }> {
+  }: TunnelDial<WireguardDial>): Promise<{ dns: string[] }> {
     const file = join(folder, `${name}.conf`)
     await writeAtomic(file, settings.conf.text)
     const { code, output } = await runStarter(await needProgram('wg-quick'), ['up', file], {
@@ -59,7 +64,7 @@ export class WireguardClient implements TunnelClient<WireguardSettings> {
   }
 
   /** Waits until a gateway answered, where the configuration names one. */
-  async #meet(name: string, { conf }: WireguardSettings, log: TunnelDial['log'], signal: AbortSignal): Promise<void> {
+  async #meet(name: string, { conf }: WireguardDial, log: (line: string) => void, signal: AbortSignal): Promise<void> {
     const gateways = conf.peers.filter(({ endpoint }) => endpoint !== undefined)
     if (gateways.length === 0) return
     const wg = await needProgram('wg')

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { needProgram } from '../../../sdk/node/programs/run.js'
+import { needProgram } from '../programs/run.js'
 import { askProgram } from './programs.js'
 
 /** A network interface of this network namespace. */

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { ownEnv, run } from '../../../sdk/node/programs/run.js'
+import { ownEnv, run } from '../programs/run.js'
 
 /** What a program said, and how it ended. */
 export interface StarterEnd {

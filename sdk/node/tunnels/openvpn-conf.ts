@@ -1,4 +1,4 @@
-import { refuse } from '../../../sdk/index.js'
+import { refuse } from '../../index.js'
 import { openvpnParts, writtenDirective, wrongLine, type Directive } from './openvpn-text.js'
 
 /** What an OpenVPN configuration says, and the text that `openvpn` is given. */
@@ -62,13 +62,30 @@ const check = ({ name, args, line }: Directive, inlined: ReadonlyMap<string, unk
     wrongLine(line, 'auth-user-pass names a file: remove its name, and give username and password in their fields')
 }
 
+/** Whether a directive is passed on when the others are left out: one that is known, and names no file. */
+const isPassed = ({ name, args }: Directive, inlined: ReadonlyMap<string, unknown>): boolean =>
+  ALLOWED.has(name)
+  && (!FILES.has(name) || (inlined.has(name) && args[0] === '[inline]'))
+  && (name !== 'auth-user-pass' || args.length === 0)
+
+/** What is left out of a configuration. */
+export interface OpenvpnHow {
+  /** The networks to which the tunnel is limited: its own routes are left out. */
+  readonly only?: readonly string[]
+  /** Directives that are not passed on are left out, instead of refused. */
+  readonly lenient?: boolean
+}
+
 /**
  * Reads a configuration of one tunnel. 422: it cannot be used, with the line.
  *
- * @param only The networks to which the tunnel is limited: its own routes are left out.
+ * @param how What is left out of its text.
  */
-export const openvpnConf = (text: string, only?: readonly string[]): OpenvpnConf => {
-  const { own, connections, files } = openvpnParts(text, FILES)
+export const openvpnConf = (text: string, { only, lenient = false }: OpenvpnHow = {}): OpenvpnConf => {
+  const parts = openvpnParts(text, FILES)
+  const { files } = parts
+  const kept = (some: readonly Directive[]) => (lenient ? some.filter(one => isPassed(one, files)) : some)
+  const [own, connections] = [kept(parts.own), parts.connections.map(kept)]
   const directives = [...own, ...connections.flat()]
   for (const directive of directives) check(directive, files)
   const remote = directives.find(({ name }) => name === 'remote')

@@ -1,7 +1,5 @@
-import type { VpnSettings } from '../settings/settings.js'
-
 /** A dial of a tunnel. */
-export interface TunnelDial<S extends VpnSettings = VpnSettings> {
+export interface TunnelDial<S> {
   readonly id: string
   readonly interface: string
   /** The private folder of the tunnel. */
@@ -17,6 +15,8 @@ export interface TunnelDial<S extends VpnSettings = VpnSettings> {
 /** What is known of a tunnel when it is connected. */
 export interface Dialled {
   readonly dns: readonly string[]
+  /** The address of this machine in it, where the client says it. */
+  readonly address?: string
 }
 /** A tunnel that was dialled, by this daemon or one before it. */
 export interface Standing {
@@ -33,7 +33,7 @@ export interface ClientHealth {
 }
 
 /** The program that dials the tunnels of a provider. */
-export interface TunnelClient<S extends VpnSettings = VpnSettings> {
+export interface TunnelClient<S> {
   /** Dials, and resolves when the tunnel is connected. */
   dial(dial: TunnelDial<S>): Promise<Dialled>
   /** Ends the client, and removes its interface and routes. What is gone already is fine. */

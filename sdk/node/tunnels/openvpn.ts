@@ -1,15 +1,15 @@
 import { readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { refuse, Refusal, ignored } from '../../../sdk/index.js'
-import { writeAtomic } from '../../../sdk/node/files/files.js'
-import { codeOf } from '../../../sdk/node/files/paths.js'
-import { needProgram } from '../../../sdk/node/programs/run.js'
-import { maskedNetwork } from '../settings/networks.js'
-import type { OpenvpnSettings } from '../settings/settings.js'
-import { deleteInterface, holdsWithin } from '../system/interfaces.js'
-import { signalProcess } from '../system/processes.js'
-import { startLasting } from '../system/programs.js'
+import { refuse, Refusal, ignored } from '../../index.js'
+import { writeAtomic } from '../files/files.js'
+import { codeOf } from '../files/paths.js'
+import { needProgram } from '../programs/run.js'
+import { maskedNetwork } from './networks.js'
+import { deleteInterface, holdsWithin } from './interfaces.js'
+import { signalProcess } from './processes.js'
+import { startLasting } from './programs.js'
 import type { ClientHealth, TunnelDial, Dialled, Standing, TunnelClient } from './client.js'
+import type { OpenvpnConf } from './openvpn-conf.js'
 import { Management, MANAGEMENT, quotedArgument } from './management.js'
 
 const CONFIG = 'client.ovpn'
@@ -19,6 +19,18 @@ const KILL_MS = 3_000
 const TRYING: ReadonlySet<string> = new Set(
   'CONNECTING WAIT AUTH GET_CONFIG ASSIGN_IP ADD_ROUTES RECONNECTING RESOLVE TCP_CONNECT AUTH_PENDING'.split(' '),
 )
+
+/** What a tunnel of OpenVPN is dialled with. */
+export interface OpenvpnDial {
+  readonly conf: OpenvpnConf
+  /** Only these networks go through. */
+  readonly only?: readonly string[]
+  /** The interface gets no address and no route from the client. */
+  readonly bare?: true
+  readonly username?: string
+  readonly password?: string
+  readonly keyPassphrase?: string
+}
 
 /** A client that this daemon speaks to. */
 interface Session {
@@ -51,12 +63,12 @@ const routeArguments = (only: readonly string[] | undefined): string[] => {
 }
 
 /** OpenVPN, whose client is spoken to over its management socket alone: no secret is on a command line. */
-export class OpenvpnClient implements TunnelClient<OpenvpnSettings> {
+export class OpenvpnClient implements TunnelClient<OpenvpnDial> {
   readonly #sessions = new Map<string, Session>()
 
-  async dial(dial: TunnelDial<OpenvpnSettings>): Promise<Dialled> {
+  async dial(dial: TunnelDial<OpenvpnDial>): Promise<Dialled> {
     const { id, interface: name, folder, settings, log, signal } = dial
-    const { conf, only, username } = settings
+    const { conf, only, bare, username } = settings
     await writeAtomic(join(folder, CONFIG), conf.text)
     await rm(join(folder, MANAGEMENT), { force: true })
     const args = [
@@ -67,6 +79,7 @@ export class OpenvpnClient implements TunnelClient<OpenvpnSettings> {
       ...['--management', MANAGEMENT, 'unix', '--management-query-passwords', '--management-hold'],
       ...(username !== undefined && !conf.asksUser ? ['--auth-user-pass'] : []),
       ...routeArguments(only),
+      ...(bare ? ['--ifconfig-noexec', '--route-noexec', '--allow-recursive-routing'] : []),
     ]
     const pid = await startLasting(await needProgram('openvpn'), args, folder)
     await dial.started(pid)
@@ -75,7 +88,7 @@ export class OpenvpnClient implements TunnelClient<OpenvpnSettings> {
   }
 
   /** Speaks to the client until it is connected. */
-  async #converse(standing: Standing, { settings, otp, log }: TunnelDial<OpenvpnSettings>, signal: AbortSignal) {
+  async #converse(standing: Standing, { settings, otp, log }: TunnelDial<OpenvpnDial>, signal: AbortSignal) {
     const { promise, resolve, reject } = Promise.withResolvers<Dialled>()
     promise.catch(ignored('the caller that awaits it gets the failure'))
     const failed = (message: string): void => reject(new Refusal('dependency', message))
@@ -92,11 +105,11 @@ export class OpenvpnClient implements TunnelClient<OpenvpnSettings> {
       } else if (kind === 'FATAL') failed(`openvpn ended: ${rest.slice(0, 300)}`)
       else if (kind === 'PASSWORD') answer(now, rest, answers, message => failed(withWords(message, words)))
       else if (kind === 'STATE') {
-        const [, state = '', detail = ''] = rest.split(',')
+        const [, state = '', detail = '', address = ''] = rest.split(',')
         if (state === 'CONNECTED' && detail === 'SUCCESS') {
           // A code was for this dial alone; a later sign-in of the client begins with the password.
           Object.assign(answers, { password: settings.password, otp: undefined })
-          resolve({ dns })
+          resolve({ dns, ...(address !== '' && { address }) })
         } else if (state === 'CONNECTED') failed(`openvpn is connected, and not all of it worked: ${detail}`)
         else if (state === 'EXITING') failed(withWords(`openvpn ended: ${detail}`, words))
       }
@@ -177,7 +190,7 @@ export class OpenvpnClient implements TunnelClient<OpenvpnSettings> {
     return TRYING.has(state) ? { trying: true } : {}
   }
 
-  async resume(standing: Standing, settings: () => Promise<OpenvpnSettings | undefined>): Promise<void> {
+  async resume(standing: Standing, settings: () => Promise<OpenvpnDial | undefined>): Promise<void> {
     const session = await this.#meet(standing, undefined, (line, management) => {
       if (!line.startsWith('PASSWORD:')) return
       void settings()

@@ -1,4 +1,4 @@
-import { refuse } from '../../../sdk/index.js'
+import { refuse } from '../../index.js'
 
 /** One line of an OpenVPN configuration, read. */
 export interface Directive {

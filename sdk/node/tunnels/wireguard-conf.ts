@@ -1,5 +1,5 @@
-import { isIP } from 'node:net'
-import { refuse } from '../../../sdk/index.js'
+import { isIP, isIPv4 } from 'node:net'
+import { refuse } from '../../index.js'
 import { common, isCidr } from './networks.js'
 
 /** A peer of a tunnel. */
@@ -13,6 +13,8 @@ export interface WireguardPeer {
 export interface WireguardConf {
   readonly peers: readonly WireguardPeer[]
   readonly networks: readonly string[]
+  /** The addresses of this machine in it. */
+  readonly addresses: readonly string[]
   readonly dns: readonly string[]
   readonly text: string
 }
@@ -69,11 +71,11 @@ type Section = { readonly kind: 'interface' | 'peer'; readonly keys: Map<string,
 
 const wrong = (line: number, message: string): never => refuse('unprocessable', `config: line ${line}: ${message}`)
 
-const sectionsOf = (text: string): Section[] => {
+const sectionsOf = (text: string, first: number): Section[] => {
   const sections: Section[] = []
   for (const [at, raw] of text.split(/\r?\n/).entries()) {
     const line = raw.replace(/#.*$/, '').trim()
-    const number = at + 1
+    const number = at + first
     if (line === '') continue
     const header = /^\[(interface|peer)\]$/i.exec(line)?.[1]?.toLowerCase()
     if (header) {
@@ -102,13 +104,23 @@ const titleOf = (kind: Section['kind']): string => (kind === 'interface' ? 'Inte
 const written = ({ kind, keys }: Section): string =>
   [`[${titleOf(kind)}]`, ...[...keys].map(([name, value]) => `${name} = ${value}`), ''].join('\n')
 
+/** How the text that `wg-quick` is given differs from the one that is read. */
+export interface WireguardHow {
+  /** The networks to which the peers are limited. */
+  readonly only?: readonly string[]
+  /** It sets no name servers and no routes, and its addresses come without their networks. */
+  readonly bare?: boolean
+  /** The number of its first line in what a person gave. */
+  readonly line?: number
+}
+
 /**
  * Reads a configuration of one tunnel. 422: it cannot be used, with the line.
  *
- * @param only The networks to which the peers are limited.
+ * @param how How its text is changed.
  */
-export const wireguardConf = (text: string, only?: readonly string[]): WireguardConf => {
-  const sections = sectionsOf(text)
+export const wireguardConf = (text: string, { only, bare, line = 1 }: WireguardHow = {}): WireguardConf => {
+  const sections = sectionsOf(text, line)
   const [own, ...more] = sections.filter(({ kind }) => kind === 'interface')
   const peers = sections.filter(({ kind }) => kind === 'peer')
   if (!own || more.length > 0)
@@ -124,6 +136,20 @@ export const wireguardConf = (text: string, only?: readonly string[]): Wireguard
     if (left.length > 0) keys.set('AllowedIPs', left.join(', '))
     else keys.delete('AllowedIPs')
   }
+  const addresses = listOf(own.keys.get('Address')!).map(each => each.replace(/\/.*/, ''))
+  const dns = listOf(own.keys.get('DNS') ?? '').filter(part => isIP(part) !== 0)
+  if (bare) {
+    for (const key of ['DNS', 'FwMark']) own.keys.delete(key)
+    own.keys.set('Table', 'off')
+    own.keys.set(
+      'Address',
+      addresses
+        .filter(isIPv4)
+        .map(each => `${each}/32`)
+        .join(', '),
+    )
+    if (own.keys.get('Address') === '') own.keys.delete('Address')
+  }
   const networks = peers.flatMap(({ keys }) => listOf(keys.get('AllowedIPs') ?? ''))
   if (only && networks.length === 0)
     refuse('unprocessable', 'routedNetworks: expected networks within the AllowedIPs of a peer, found none')
@@ -134,7 +160,8 @@ export const wireguardConf = (text: string, only?: readonly string[]): Wireguard
       return { publicKey: keys.get('PublicKey')!, keepalive, ...(endpoint !== undefined && { endpoint }) }
     }),
     networks: own.keys.get('Table') === 'off' ? [] : networks,
-    dns: listOf(own.keys.get('DNS') ?? '').filter(part => isIP(part) !== 0),
+    addresses,
+    dns,
     text: sections.map(written).join('\n'),
   }
 }

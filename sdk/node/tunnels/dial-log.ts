@@ -1,7 +1,7 @@
 import { mkdir, readFile, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { writeAtomic } from '../../../sdk/node/files/files.js'
-import { redacted } from '../../../sdk/node/access/redact.js'
+import { writeAtomic } from '../files/files.js'
+import { redacted } from '../access/redact.js'
 
 const MOST_LINES = 200
 const MOST_LENGTH = 500

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises'
-import { plainAddress } from '../../../sdk/node/network/addresses.js'
+import { plainAddress } from '../addresses.js'
 
 const ESTABLISHED = '01'
 

@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises'
-import { codeOf } from '../../../sdk/node/files/paths.js'
+import { codeOf } from '../files/paths.js'
 import { holdsWithin } from './interfaces.js'
 
 const END_MS = 10_000
