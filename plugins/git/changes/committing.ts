@@ -15,6 +15,8 @@ export interface CommitOrder {
   readonly message: string
   readonly all?: boolean | undefined
   readonly paths?: readonly string[] | undefined
+  /** Commit the paths alone: what else is staged stays staged. */
+  readonly only?: boolean | undefined
   readonly amend?: boolean | undefined
 }
 
@@ -69,10 +71,20 @@ export const keepingIndex = async <T>(write: Writing, folder: string, step: () =
   }
 }
 
+/** So many bytes of paths fit into the arguments of a program with room to spare. */
+const MOST_NAMED = 100_000
+
+/** The arguments that name paths as they are; hooks may use their own patterns. */
+const literally = (paths: readonly string[]): string[] => {
+  if (paths.reduce((sum, path) => sum + Buffer.byteLength(path) + 16, 0) > MOST_NAMED)
+    refuse('too-large', `paths: expected at most ${MOST_NAMED} bytes of names for one commit, found more: name fewer`)
+  return paths.map(path => `:(top,literal)${path}`)
+}
+
 /** Commits the index, after staging the requested paths; undefined: nothing to commit. */
 export const commitIndex = async (
   write: Writing,
-  { message, all = false, paths, amend = false }: CommitOrder,
+  { message, all = false, paths, only = false, amend = false }: CommitOrder,
   place: { readonly workspace: string; readonly folder: string },
 ): Promise<string | undefined> => {
   const { repo, git } = write.opened
@@ -86,10 +98,13 @@ export const commitIndex = async (
       refuse('conflict', `${unmerged[0]} of ${repo} is unmerged: resolve and stage it first`, {
         fields: { conflicts: unmerged.slice(0, 200) },
       })
-    const staged = (await git.look(['diff', '--cached', '--quiet', '--ignore-submodules=dirty'], { ok: [0, 1] })).code
+    const alone = only && paths ? literally(paths) : []
+    const seen = ['diff', '--cached', '--quiet', '--ignore-submodules=dirty', ...(alone.length ? ['--', ...alone] : [])]
+    const staged = (await git.look(seen, { ok: [0, 1], env: { GIT_LITERAL_PATHSPECS: '0' } })).code
     if (staged === 0 && !amend && operation === undefined) return undefined
     const hooks = ['-c', `core.hooksPath=${await hooksOf(git, place.workspace)}`]
     const args = [...hooks, 'commit', '-q', '-F', '-', ...(amend ? ['--amend'] : [])]
+    if (alone.length > 0) args.push('--only', '--', ...alone)
     const { code, stderr, text } = await write.run(args, {
       input: message,
       ...SPARES_ALL,
@@ -97,7 +112,9 @@ export const commitIndex = async (
       env: { GIT_LITERAL_PATHSPECS: '0' },
       ...anyExit,
     })
-    if (code !== 0) refuse('conflict', verdictOf(stderr.trim() === '' ? text : stderr))
+    const said = stderr.trim() === '' ? text : stderr
+    if (code !== 0)
+      refuse('conflict', said.trim() === '' ? `a hook of ${repo} refused the commit and said nothing` : verdictOf(said))
     return (await git.read(['rev-parse', 'HEAD'])).text.trim()
   })
 }

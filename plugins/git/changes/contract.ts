@@ -182,11 +182,13 @@ export interface GitChangeCalls {
   /**
    * Commit the index, or first stage everything (`all`) or the named paths.
    *
-   * The repository's hooks run, for at most 120 s. It concludes a merge. Nothing to commit is `committed: false`. The
-   * author is the name of the repository's settings, else the caller's. `changes` is the repository as read before
-   * anything else could change it; a refused commit does not change the index.
+   * With `only`, the named paths alone are committed, and what else is staged stays staged. The repository's hooks run,
+   * for at most 120 s. It concludes a merge. Nothing to commit is `committed: false`. The author is the name of the
+   * repository's settings, else the caller's; of the owner of this machine, who has none, it is the name in their own
+   * settings of git. `changes` is the repository as read before anything else could change it; a refused commit does
+   * not change the index.
    *
-   * - 400: both `all` and `paths`, or a blank message
+   * - 400: both `all` and `paths`, `only` without `paths`, or a blank message
    * - 404: no such repository, or a path is neither on disk nor tracked
    * - 409: unmerged paths (`conflicts`), a hook refused (its line), a rebase is in progress, HEAD is not `expectHead`,
    *   another write holds the repository for 60 s, or a lock file of git is in the way for 10 s (`lock`)
@@ -198,6 +200,7 @@ export interface GitChangeCalls {
       message: string & tags.MinLength<1> & tags.MaxLength<20000>
       all?: boolean
       paths?: RepoPath[] & tags.MinItems<1> & tags.MaxItems<500>
+      only?: boolean
       amend?: boolean
     } & ExpectedHead,
   ): { committed: boolean; head?: string; changes?: UncommittedChanges }

@@ -38,8 +38,9 @@ export const changeWrites = (
         await unstagePaths(write, paths)
         return { ok: true as const }
       }),
-    'POST /git/{repo}/commit': ({ repo, message, all = false, paths, amend, expectHead }, context) => {
+    'POST /git/{repo}/commit': ({ repo, message, all = false, paths, only, amend, expectHead }, context) => {
       if (all && paths) refuse('invalid', 'expected all or paths, found both')
+      if (only && !paths) refuse('invalid', 'only: expected with paths, found without')
       if (message.trim() === '')
         refuse('invalid', 'message: expected words, found blanks only', {
           errors: [{ path: 'message', expected: 'words' }],
@@ -47,7 +48,7 @@ export const changeWrites = (
       return committing.with(repo, () =>
         writing(deps, { repo, verb: 'commit', expectHead }, context, async write => {
           const place = { workspace: host.place.workspace, folder }
-          const head = await commitIndex(write, { message, all, paths, amend }, place)
+          const head = await commitIndex(write, { message, all, paths, only, amend }, place)
           scans.drop()
           const changes = await scans.of(write.opened)
           if (head === undefined) return { committed: false, ...(write.head && { head: write.head }), changes }

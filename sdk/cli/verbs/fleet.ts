@@ -278,7 +278,13 @@ const commitLanded = async (
         `${counted(paths.length, 'file')} of ${oneLine(repo)} were not committed, more than ${MOST_COMMITTED}: `
           + `${SELF} git commit ${quoted(message)} --repo ${quoted(repo)} --all commits everything there`,
       )
-    const { committed, head } = await client.call('POST /git/{repo}/commit', { repo, message, paths }, { signal })
+    const { committed, head } = await client
+      .call('POST /git/{repo}/commit', { repo, message, paths, only: true }, { signal })
+      .catch((error: unknown) => {
+        if (!(error instanceof Refusal)) throw error
+        const reason = `it landed and was not committed: ${oneLine(error.message)}`
+        throw new CommandFailure(EXIT.failed, `${reason}; commit it with ${SELF} git commit or with git`)
+      })
     const words = committed
       ? `committed: ${counted(paths.length, 'file')} as ${head?.slice(0, 12)}`
       : 'nothing to commit'
@@ -296,7 +302,7 @@ const uncommittedLines = ({ uncommitted = [], resolving = [] }: LandResult): str
   if (!first || resolving.length > 0) return ''
   const repo = first.repo === 'root' ? '' : ` --repo ${quoted(oneLine(first.repo))}`
   const named = first.paths.map(path => ` --paths ${quoted(oneLine(path))}`).join('')
-  const what = first.paths.length > MOST_SUGGESTED ? ' --all' : named
+  const what = first.paths.length > MOST_SUGGESTED ? ' --all' : `${named} --only`
   return `new conversations start from the last commit, without it; next: ${SELF} git commit "MESSAGE"${repo}${what}\n`
 }
 

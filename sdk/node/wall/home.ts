@@ -198,6 +198,12 @@ const readIdentity = async (stamp: string): Promise<Identity> => {
   return { stamp, text: lines.length > 0 ? ['[user]', ...lines, ''].join('\n') : '' }
 }
 
+/** The name and e-mail in the git settings of the person on this machine; empty where they have none. */
+export const personalIdentity = async (): Promise<{ readonly name: string; readonly email: string }> => {
+  const [name, email] = await Promise.all([personalSetting('user.name'), personalSetting('user.email')])
+  return { name, email }
+}
+
 const personalSetting = async (key: string): Promise<string> => {
   const program = await ownProgram('git')
   if (!program) return ''

@@ -56,7 +56,7 @@ export const LandedUncommitted = ({ agent }: { agent: AgentCard }) => {
   if (paths.length === 0) return null
   const tooMany = landed.some(one => one.paths.length > MOST_COMMITTED)
   const commit = async () => {
-    for (const one of landed) await askDaemon('POST /git/{repo}/commit', { ...one, message: message.value })
+    for (const one of landed) await askDaemon('POST /git/{repo}/commit', { ...one, only: true, message: message.value })
     gitChanged()
   }
   return (
