@@ -2,7 +2,13 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse, type Context, type Host } from '../../sdk/index.js'
 import type { DeployEntry } from '../../sdk/node/deploy/entries.js'
-import { DESIRED, RUNNING_FILE, deploySecretKeys, runningStateOf, type RunningState } from '../../sdk/node/deploy/desired.js'
+import {
+  DESIRED,
+  RUNNING_FILE,
+  deploySecretKeys,
+  runningStateOf,
+  type RunningState,
+} from '../../sdk/node/deploy/desired.js'
 import { openFile, openPath } from '../../sdk/node/files/open-path.js'
 
 /** Stored values in a folder in memory, until they are released. */

@@ -150,7 +150,8 @@ export class CliRuns {
     const stop = () => void child.end(undefined, GRACE_MS)
     signal.addEventListener('abort', stop, { once: true })
     try {
-      for await (const line of linesWithin(child.output, MOST_LINE)) yield maskedLine(cliLineOf(redactedJson(line)), mask)
+      for await (const line of linesWithin(child.output, MOST_LINE))
+        yield maskedLine(cliLineOf(redactedJson(line)), mask)
       const how = await child.ended
       signal.throwIfAborted()
       const code = Number(/exit code (\d+)$/.exec(how)?.[1] ?? 1)

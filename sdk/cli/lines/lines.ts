@@ -45,7 +45,9 @@ export const linePrinter = (terminal: Terminal, json: boolean): LinePrinter => {
 const MOST_TEXT = 64 * 1024
 
 const textOfBytes = (bytes: Uint8Array): string =>
-  isUtf8(bytes) ? Buffer.from(bytes).toString().slice(0, MOST_TEXT).toWellFormed() : `${bytes.length} bytes that are no text`
+  isUtf8(bytes)
+    ? Buffer.from(bytes).toString().slice(0, MOST_TEXT).toWellFormed()
+    : `${bytes.length} bytes that are no text`
 
 const asResult = (line: string): string => {
   if (line === '') return ''
@@ -66,7 +68,8 @@ export const asResults = (out: Terminal['out']): Terminal['out'] => {
   const wrapped = Object.create(out) as Writable
   wrapped.write = (piece: unknown, then?: unknown) => {
     // Bytes are the whole answer of a call, which need not be JSON.
-    if (piece instanceof Uint8Array) return out.write(jsonLine({ kind: 'text', text: textOfBytes(piece) }), doneWith(then))
+    if (piece instanceof Uint8Array)
+      return out.write(jsonLine({ kind: 'text', text: textOfBytes(piece) }), doneWith(then))
     const lines = (rest + String(piece)).split('\n')
     rest = lines.pop() ?? ''
     return out.write(lines.map(asResult).join(''), doneWith(then))

@@ -115,7 +115,10 @@ t.test('the end of an apply is noted although that failed at first, and lines of
       },
     },
   } as unknown as Parameters<typeof Applies.open>[0]
-  const applies = await Applies.open(host, { file: '', commands: { facts: async () => ({ version: '', commands: [] }) } })
+  const applies = await Applies.open(host, {
+    file: '',
+    commands: { facts: async () => ({ version: '', commands: [] }) },
+  })
   t.same(readdirSync(folder).sort(), ['apply-own.jsonl', 'other.jsonl'])
   for (let looks = 0; looks < 200 && (kept as { endedAt?: number }).endedAt === undefined; looks++) await delay(50)
   t.match(kept, { id: 'own', endedAt: Number })

@@ -6,7 +6,13 @@ import { environmentOf, digestOf, planFor, serviceFor } from '../../../../sdk/cl
 import { alone, LOCK, LOOK, PUT } from '../../../../sdk/cli/deploy/scripts.js'
 import { SourceFolder } from '../../../../sdk/cli/deploy/source.js'
 import { tarOf, textEntry } from '../../../../sdk/cli/deploy/tar.js'
-import { deployHostOf, nodeOf, deploySecretKeys, runningStateOf, usedHosts } from '../../../../sdk/node/deploy/desired.js'
+import {
+  deployHostOf,
+  nodeOf,
+  deploySecretKeys,
+  runningStateOf,
+  usedHosts,
+} from '../../../../sdk/node/deploy/desired.js'
 import { allOf } from '../../../support/all-of.js'
 import { folderOf } from '../../../support/daemon.js'
 
