@@ -72,6 +72,8 @@ interface Send {
 
 /** The event stream has a heartbeat every 5 s. */
 const EVENTS_SILENCE = 15_000
+/** A run ends with its stream: asked for again, it would do again what it did. */
+const ONCE: Retry = { attempts: 0 }
 
 /** Builds a client. It holds no route table: a call's name is its method and path. */
 export const createClient = (options: ClientOptions): Client => {
@@ -114,7 +116,7 @@ export const createClient = (options: ClientOptions): Client => {
           response,
           send,
           resume,
-          call === 'GET /events' ? { silence: EVENTS_SILENCE, ...retry } : retry,
+          call === 'POST /cli' ? ONCE : call === 'GET /events' ? { silence: EVENTS_SILENCE, ...retry } : retry,
           signal,
         ) as never
       }
@@ -357,4 +359,9 @@ const messageOf = (data: string): string => {
 const lost = (why: unknown, attempts: number): Refusal =>
   why instanceof Refusal
     ? why
-    : new Unreached(`the stream was cut ${attempts + 1} times in a row without new data`, why)
+    : new Unreached(
+        attempts === 0
+          ? 'the stream was cut before its end'
+          : `the stream was cut ${attempts + 1} times in a row without new data`,
+        why,
+      )
