@@ -129,11 +129,11 @@ export class Applies {
       await rm(this.#fileOf(kept), { force: true })
       throw error
     }
-    if (before) await rm(this.#fileOf(before), { force: true })
     this.#release = release
+    this.#watch()
+    if (before) await rm(this.#fileOf(before), { force: true })
     await this.#announce()
     await record(host, { type: 'cli.apply.started', outcome: 'ok' }, context)
-    this.#watch()
   }
 
   /** Notices within a second that the job has ended. */
