@@ -39,6 +39,8 @@ export interface ClientCallOptions {
   readonly signal?: AbortSignal
   /** Of a stream: called with the id of each event, before the event is delivered. */
   readonly onEventId?: (id: string) => void
+  /** Of a stream that does something: when it is cut, it is not asked for again. */
+  readonly once?: boolean
 }
 
 /** The arguments of a call: its input, which may be left out where every field may, and options. */
@@ -72,7 +74,6 @@ interface Send {
 
 /** The event stream has a heartbeat every 5 s. */
 const EVENTS_SILENCE = 15_000
-/** A run ends with its stream: asked for again, it would do again what it did. */
 const ONCE: Retry = { attempts: 0 }
 
 /** Builds a client. It holds no route table: a call's name is its method and path. */
@@ -81,7 +82,7 @@ export const createClient = (options: ClientOptions): Client => {
   const url = options.url.replace(/\/+$/, '')
   let { session } = options
   return {
-    async call(call, ...[input, { signal, onEventId } = {}]) {
+    async call(call, ...[input, { signal, onEventId, once } = {}]) {
       const { method, path, rest } = addressed(call, { ...(input as object | undefined) })
       const address = url + path + (method === 'GET' ? queryOf(rest) : '')
       const attempt: Send = (last, signal, body = rest) =>
@@ -116,7 +117,7 @@ export const createClient = (options: ClientOptions): Client => {
           response,
           send,
           resume,
-          call === 'POST /cli' ? ONCE : call === 'GET /events' ? { silence: EVENTS_SILENCE, ...retry } : retry,
+          once ? ONCE : call === 'GET /events' ? { silence: EVENTS_SILENCE, ...retry } : retry,
           signal,
         ) as never
       }

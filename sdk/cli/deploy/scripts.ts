@@ -37,7 +37,7 @@ mkdir -p "$base"
 need flock
 exec 9> "$base/apply.lock"
 flock -n 9 || { echo "another apply is at work on this machine: try again when it is over" >&2; exit 75; }
-flock -w 120 "$base/work.lock" true || { echo "an apply that was cut off still works here: try again later" >&2; exit 75; }
+flock -w 120 "$base/work.lock" true || { echo "an apply that was cut off still works: try again later" >&2; exit 75; }
 echo locked
 cat > /dev/null
 `

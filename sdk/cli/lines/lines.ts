@@ -62,7 +62,7 @@ const doneWith = (then: unknown) => (error?: Error | null) => {
   if (typeof then === 'function') (then as (error?: Error | null) => void)(error)
 }
 
-/** Turns each JSON value that a command prints into a line of kind `result`, with the value as its `answer`; bytes become a text. */
+/** Makes each JSON value that a command prints a line of kind `result`, with it as `answer`; bytes become a text. */
 export const asResults = (out: Terminal['out']): Terminal['out'] => {
   let rest = ''
   const wrapped = Object.create(out) as Writable

@@ -80,8 +80,8 @@ export const deployHostOf = (entry: BackendEntry): DeployHost => {
 }
 
 /**
- * What a record says of what runs; undefined: it cannot be used. A record lies in the workspace, where others write too:
- * its machines must be such as could be declared, each with the key of its own name.
+ * What a record says of what runs; undefined: it cannot be used. It lies in the workspace, where others write too: its
+ * machines must be such as could be declared, each with the key of its own name.
  */
 export const runningStateOf = (text: string): RunningState | undefined => {
   try {

@@ -42,7 +42,7 @@ export class CliFeed {
     while (!signal.aborted) {
       try {
         const lines = args
-          ? await askDaemon('POST /cli', { args: [...args] }, signal)
+          ? await askDaemon('POST /cli', { args: [...args] }, signal, undefined, true)
           : await askDaemon('GET /cli/apply/events', undefined, signal)
         this.fault.value = ''
         for await (const line of lines) if (line.kind !== 'heartbeat') this.#add(line)
