@@ -39,6 +39,8 @@ export interface ClientCallOptions {
   readonly signal?: AbortSignal
   /** Of a stream: called with the id of each event, before the event is delivered. */
   readonly onEventId?: (id: string) => void
+  /** Of a stream that does something: when it is cut, it is not asked for again. */
+  readonly once?: boolean
 }
 
 /** The arguments of a call: its input, which may be left out where every field may, and options. */
@@ -72,6 +74,7 @@ interface Send {
 
 /** The event stream has a heartbeat every 5 s. */
 const EVENTS_SILENCE = 15_000
+const ONCE: Retry = { attempts: 0 }
 
 /** Builds a client. It holds no route table: a call's name is its method and path. */
 export const createClient = (options: ClientOptions): Client => {
@@ -79,7 +82,7 @@ export const createClient = (options: ClientOptions): Client => {
   const url = options.url.replace(/\/+$/, '')
   let { session } = options
   return {
-    async call(call, ...[input, { signal, onEventId } = {}]) {
+    async call(call, ...[input, { signal, onEventId, once } = {}]) {
       const { method, path, rest } = addressed(call, { ...(input as object | undefined) })
       const address = url + path + (method === 'GET' ? queryOf(rest) : '')
       const attempt: Send = (last, signal, body = rest) =>
@@ -114,7 +117,7 @@ export const createClient = (options: ClientOptions): Client => {
           response,
           send,
           resume,
-          call === 'GET /events' ? { silence: EVENTS_SILENCE, ...retry } : retry,
+          once ? ONCE : call === 'GET /events' ? { silence: EVENTS_SILENCE, ...retry } : retry,
           signal,
         ) as never
       }
@@ -357,4 +360,9 @@ const messageOf = (data: string): string => {
 const lost = (why: unknown, attempts: number): Refusal =>
   why instanceof Refusal
     ? why
-    : new Unreached(`the stream was cut ${attempts + 1} times in a row without new data`, why)
+    : new Unreached(
+        attempts === 0
+          ? 'the stream was cut before its end'
+          : `the stream was cut ${attempts + 1} times in a row without new data`,
+        why,
+      )

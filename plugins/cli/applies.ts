@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
-import { rm, writeFile } from 'node:fs/promises'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { refuse, type Context, type Host } from '../../sdk/index.js'
+import { ignored, refuse, type Context, type Host } from '../../sdk/index.js'
 import { KeyedMutex } from '../../sdk/node/concurrency/keyed-mutex.js'
 import { failpoint } from '../../sdk/node/failpoint.js'
 import { needProgram } from '../../sdk/node/programs/run.js'
@@ -53,8 +53,19 @@ export class Applies {
   /** Adopts a job that an earlier daemon started. */
   static async open(host: ApplyHost, program: OwnProgram): Promise<Applies> {
     const applies = new Applies(host, program, await host.store.get<KeptApply>(KEY))
+    await applies.#sweep()
     if (applies.#kept && applies.#kept.endedAt === undefined) applies.#watch()
     return applies
+  }
+
+  /** Removes lines of others than the last apply, which a daemon that was killed left. */
+  async #sweep(): Promise<void> {
+    const { folder } = this.#host.place
+    const own = this.#kept && this.#fileOf(this.#kept)
+    for (const name of await readdir(folder)) {
+      const file = join(folder, name)
+      if (/^apply-.*\.jsonl$/.test(name) && file !== own) await rm(file, { force: true })
+    }
   }
 
   #fileOf({ id }: KeptApply): string {
@@ -118,11 +129,11 @@ export class Applies {
       await rm(this.#fileOf(kept), { force: true })
       throw error
     }
-    if (before) await rm(this.#fileOf(before), { force: true })
     this.#release = release
+    this.#watch()
+    if (before) await rm(this.#fileOf(before), { force: true })
     await this.#announce()
     await record(host, { type: 'cli.apply.started', outcome: 'ok' }, context)
-    this.#watch()
   }
 
   /** Notices within a second that the job has ended. */
@@ -138,13 +149,14 @@ export class Applies {
     const watching = async () => {
       while (this.#kept && this.#kept.endedAt === undefined) {
         await delay(LOOK_MS, undefined, { signal: this.#host.signal, ref: false })
-        await this.#noticeEnd()
+        // What fails once, as on a full disk, is tried again: the end takes secrets and a credential away.
+        await this.#noticeEnd().catch(error =>
+          this.#host.log.warn('noting the end of an apply failed', { error: String(error) }),
+        )
       }
     }
     void watching()
-      .catch(error => {
-        if (!this.#host.signal.aborted) this.#host.log.warn('watching an apply failed', { error: String(error) })
-      })
+      .catch(ignored('the daemon stops, and the next one watches'))
       .finally(() => (this.#watches = false))
   }
 
@@ -153,10 +165,10 @@ export class Applies {
       const kept = this.#kept
       if (!kept || kept.endedAt !== undefined || (await this.#runs(kept))) return
       const ended = { ...kept, endedAt: Date.now() }
-      await this.#host.store.set(KEY, ended)
-      this.#kept = ended
       await this.#release?.()
       this.#release = undefined
+      await this.#host.store.set(KEY, ended)
+      this.#kept = ended
       const { state, code } = await this.state()
       await this.#announce()
       const extra = { state, ...(code !== undefined && { code }) }

@@ -2,7 +2,13 @@ import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { refuse, type Context, type Host } from '../../sdk/index.js'
 import type { DeployEntry } from '../../sdk/node/deploy/entries.js'
-import { DESIRED, RUNNING_FILE, deploySecretKeys, type RunningState } from '../../sdk/node/deploy/desired.js'
+import {
+  DESIRED,
+  RUNNING_FILE,
+  deploySecretKeys,
+  runningStateOf,
+  type RunningState,
+} from '../../sdk/node/deploy/desired.js'
 import { openFile, openPath } from '../../sdk/node/files/open-path.js'
 
 /** Stored values in a folder in memory, until they are released. */
@@ -21,12 +27,7 @@ const runningRecord = async (workspace: string): Promise<RunningState | undefine
   await using found = await openPath({ root: workspace, reach: undefined, readsGit: false }, path)
   if (!found?.stats.isFile() || found.stats.size > LARGEST) return undefined
   await using file = await openFile(found, path)
-  try {
-    const { hosts, nodes } = JSON.parse(await file.readFile('utf8')) as RunningState
-    return Array.isArray(hosts) && Array.isArray(nodes) ? { version: 1, hosts, nodes } : undefined
-  } catch {
-    return undefined
-  }
+  return runningStateOf(await file.readFile('utf8'))
 }
 
 /** The stored values that commands of `deploy` need; refuses where there is no configuration, or one is not stored. */
@@ -37,13 +38,15 @@ export const mountDeploySecrets = async (
 ): Promise<MountedSecrets> => {
   if (!(await host.serves('GET /inventory'))) return refuse('unavailable', 'the inventory is not served')
   const list = await host.call('GET /inventory', undefined, { as: context })
-  if (!list.ready || list.entries.length === 0)
+  const running = await runningRecord(host.place.workspace)
+  // What ran when its last entry went has to be ended still.
+  if (!list.ready || (list.entries.length === 0 && (running?.nodes ?? []).length === 0))
     refuse(
       'conflict',
       'there is no deployment configuration: connect the card DevOps, then add entries to the inventory',
     )
   const entries = list.entries.map(({ secrets: _, usedBy: __, ...entry }): DeployEntry => entry)
-  const { required, others } = deploySecretKeys(entries, await runningRecord(host.place.workspace))
+  const { required, others } = deploySecretKeys(entries, running)
   const { names, open } = await host.call('secrets.names')
   const stored = new Set(names)
   const missing = [...new Set(required.filter(key => !stored.has(key)))]

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { rm, writeFile } from 'node:fs/promises'
+import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { refuse, type Context, type Host } from '../../sdk/index.js'
@@ -13,13 +13,15 @@ import type { CliLine } from './contract.js'
 import { mountDeploySecrets, readSecrets } from './deploy-secrets.js'
 import { isJobEnd, lastLines, cliLineOf } from './jobs/cli-lines.js'
 import { followLines, withHeartbeats } from './jobs/line-file.js'
-import { maskOf } from './jobs/mask.js'
-import { jobRuns, startJob } from './jobs/terminal-jobs.js'
+import { maskedLine, maskOf } from './jobs/mask.js'
+import { jobRuns, startJob, stopJob } from './jobs/terminal-jobs.js'
 import { runCredential, type RunCredential } from './run-credential.js'
 
 type RunsHost = Pick<Host, 'call' | 'serves' | 'place' | 'log' | 'signal'>
 
-const MOST_RUNS = 4
+const SLOTS = [1, 2, 3, 4] as const
+const MOST_RUNS = SLOTS.length
+const terminalOf = (slot: number): string => `job-cli-${slot}`
 const LONGEST_MS = 10 * 60_000
 /** Between SIGTERM and SIGKILL. */
 const GRACE_MS = 5000
@@ -46,11 +48,20 @@ export class CliRuns {
   readonly #program: OwnProgram
   readonly #applies: Pick<Applies, 'isRunning'>
   readonly #slots = new Set<number>()
+  #swept: Promise<void> | undefined
 
   constructor(host: RunsHost, program: OwnProgram, applies: Pick<Applies, 'isRunning'>) {
     this.#host = host
     this.#program = program
     this.#applies = applies
+  }
+
+  /** Ends what a daemon that was killed left of its runs. */
+  async #sweep(): Promise<void> {
+    const { place } = this.#host
+    for (const slot of SLOTS) await stopJob(this.#host, terminalOf(slot))
+    for (const name of await readdir(place.folder))
+      if (/^run-.*\.jsonl$/.test(name)) await rm(join(place.folder, name), { force: true })
   }
 
   get running(): number {
@@ -63,7 +74,7 @@ export class CliRuns {
     const name = listedCommand(commands, args).args.join(' ')
     if (ALONE.has(name) && (await this.#applies.isRunning()))
       refuse('conflict', `an apply runs: ${name} waits until it has ended`)
-    const slot = [1, 2, 3, 4].find(each => !this.#slots.has(each))
+    const slot = SLOTS.find(each => !this.#slots.has(each))
     if (slot === undefined)
       return refuse('too-many', `expected at most ${MOST_RUNS} runs at a time, found ${MOST_RUNS}: end one first`)
     this.#slots.add(slot)
@@ -72,6 +83,10 @@ export class CliRuns {
     const startedAt = Date.now()
     let end: RunEnd | undefined
     try {
+      await (this.#swept ??= this.#sweep().catch((error: unknown) => {
+        this.#swept = undefined
+        throw error
+      }))
       const credential = await runCredential(this.#host, context)
       try {
         end = yield* withHeartbeatsOf(this.#lines(name, args, slot, credential, context, signal))
@@ -135,7 +150,8 @@ export class CliRuns {
     const stop = () => void child.end(undefined, GRACE_MS)
     signal.addEventListener('abort', stop, { once: true })
     try {
-      for await (const line of linesWithin(child.output, MOST_LINE)) yield cliLineOf(redactedJson(mask(line)))
+      for await (const line of linesWithin(child.output, MOST_LINE))
+        yield maskedLine(cliLineOf(redactedJson(line)), mask)
       const how = await child.ended
       signal.throwIfAborted()
       const code = Number(/exit code (\d+)$/.exec(how)?.[1] ?? 1)
@@ -166,7 +182,7 @@ export class CliRuns {
     readonly folder: string | undefined
   }): AsyncGenerator<CliLine | undefined, RunEnd | undefined> {
     const host = this.#host
-    const [name, purpose] = [`job-cli-${slot}`, randomUUID()]
+    const [name, purpose] = [terminalOf(slot), randomUUID()]
     const file = join(host.place.folder, `run-${purpose}.jsonl`)
     await writeFile(file, '', { mode: 0o600 })
     const order = {
@@ -198,9 +214,7 @@ export class CliRuns {
     } finally {
       // Its terminal is free for the next run when its process has gone, a moment after its last line.
       if (!over || !(await endsSoon(ended)))
-        await host
-          .call('terminals.stop', { name })
-          .catch(error => host.log.warn('ending a run failed', { error: String(error) }))
+        await stopJob(host, name).catch(error => host.log.warn('ending a run failed', { error: String(error) }))
       await rm(file, { force: true })
     }
   }

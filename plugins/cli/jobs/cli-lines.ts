@@ -15,6 +15,21 @@ export const cliLineOf = (text: string): CliLine => {
   return { kind: 'text', text: text.slice(0, MOST_TEXT).toWellFormed() }
 }
 
+/** How many characters of what is said on the way a job keeps: whoever is built can say any amount. */
+const MOST_SAID = 8 * 1024 * 1024
+const CUT = 'it says more than is kept: from here on only what is done is noted'
+
+/** Passes on the lines of a job; of what is said on the way no more than so many characters. */
+export const keptLines = (most = MOST_SAID): ((line: CliLine) => CliLine[]) => {
+  let left = most
+  return line => {
+    if (line.kind !== 'log' && line.kind !== 'text') return [line]
+    if (left < 0) return []
+    left -= String(line.message ?? line.text).length
+    return left < 0 ? [{ kind: 'log', message: CUT, level: 'warn' }] : [line]
+  }
+}
+
 /** The last lines of what a program wrote. */
 export const lastLines = (text: string, most: number): string => text.trimEnd().split('\n').slice(-most).join('\n')
 

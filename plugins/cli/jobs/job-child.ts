@@ -6,8 +6,8 @@ import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { ignored } from '../../../sdk/index.js'
-import { isJobEnd, lastLines, cliLineOf } from './cli-lines.js'
-import { maskOf } from './mask.js'
+import { isJobEnd, keptLines, lastLines, cliLineOf } from './cli-lines.js'
+import { maskedLine, maskOf } from './mask.js'
 
 /** What it runs, as its only argument. */
 export interface JobOrder {
@@ -30,6 +30,7 @@ const values = Object.fromEntries(
   secrets === undefined ? [] : readdirSync(secrets).map(name => [name, readFileSync(join(secrets, name), 'utf8')]),
 )
 const mask = maskOf(Object.values(values))
+const kept = keptLines()
 const lines = openSync(file, 'a', 0o600)
 
 let running: ReturnType<typeof spawn> | undefined
@@ -67,11 +68,13 @@ const runOne = async (args: readonly string[]) => {
   child.stderr.setEncoding('utf8').on('data', (piece: string) => (errors = (errors + piece).slice(-MOST_ERRORS)))
   const ended = once(child, 'close') as Promise<[code: number | null, signal: string | null]>
   for await (const text of createInterface({ input: child.stdout, crlfDelay: Infinity })) {
-    const line = cliLineOf(mask(text))
-    if (isJobEnd(line)) continue
-    writeSync(lines, `${JSON.stringify(line)}\n`)
-    const shown = shownOf(line).replace(/[\x00-\x1f\x7f]+/g, ' ')
-    if (shown !== '') process.stdout.write(`${shown}\n`)
+    const found = cliLineOf(text)
+    if (isJobEnd(found)) continue
+    for (const line of kept(maskedLine(found, mask))) {
+      writeSync(lines, `${JSON.stringify(line)}\n`)
+      const shown = shownOf(line).replace(/[\x00-\x1f\x7f]+/g, ' ')
+      if (shown !== '') process.stdout.write(`${shown}\n`)
+    }
   }
   const [code, signal] = await ended
   return { code: code ?? 1, ...(signal !== null && { signal }), errors: mask(lastLines(errors, ERROR_LINES)) }

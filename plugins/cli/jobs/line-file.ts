@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
+import { ignored } from '../../../sdk/index.js'
 import { codeOf } from '../../../sdk/node/files/paths.js'
 import type { CliLine } from '../contract.js'
 import { cliLineOf } from './cli-lines.js'
@@ -65,12 +66,33 @@ const HEARTBEAT_MS = 15_000
 /** Puts a heartbeat where no line came for 15 s. */
 export async function* withHeartbeats(
   lines: AsyncIterable<CliLine | undefined>,
-  now: () => number = Date.now,
+  silenceMs = HEARTBEAT_MS,
 ): AsyncGenerator<CliLine> {
-  let last = now()
-  for await (const line of lines) {
-    if (!line && now() - last < HEARTBEAT_MS) continue
-    last = now()
-    yield line ?? { kind: 'heartbeat' }
+  const iterator = lines[Symbol.asyncIterator]()
+  let last = performance.now()
+  try {
+    for (let next: Promise<IteratorResult<CliLine | undefined>> | undefined; ;) {
+      next ??= iterator.next()
+      const found = await before(next, Math.max(0, last + silenceMs - performance.now()))
+      if (found?.done) return
+      if (found) next = undefined
+      if (!found?.value && performance.now() - last < silenceMs) continue
+      last = performance.now()
+      yield found?.value ?? { kind: 'heartbeat' }
+    }
+  } finally {
+    await iterator.return?.()
+  }
+}
+
+/** What a promise gives within a time; undefined: nothing, and it may give it later. */
+const before = async <T>(promise: Promise<T>, ms: number): Promise<T | undefined> => {
+  const over = Promise.withResolvers<undefined>()
+  const timer = setTimeout(() => over.resolve(undefined), ms)
+  promise.catch(ignored('whoever waits for it again gets it'))
+  try {
+    return await Promise.race([promise, over.promise])
+  } finally {
+    clearTimeout(timer)
   }
 }

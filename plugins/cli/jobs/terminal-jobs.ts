@@ -29,6 +29,13 @@ export const startJob = async (host: TerminalsHost, { name, label, purpose, orde
     env: Object.entries(await ownEnv(env)).map(([key, value]) => ({ name: key, value: String(value) })),
   })
 
+/** Ends what runs in a terminal of ours, if anything does. */
+export const stopJob = async (host: TerminalsHost, name: string): Promise<void> => {
+  if (!(await host.serves('terminals.running'))) return
+  const { sessions } = await host.call('terminals.running')
+  if (sessions.some(each => each.name === name && each.running)) await host.call('terminals.stop', { name })
+}
+
 /** Whether a job runs. */
 export const jobRuns = async (host: TerminalsHost, name: string, purpose: string): Promise<boolean> => {
   if (!(await host.serves('terminals.running'))) return false

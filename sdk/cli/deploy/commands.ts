@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { assertInventory, isEntryName, type DeployEntry } from '../../node/deploy/entries.js'
+import { assertInventory, type DeployEntry } from '../../node/deploy/entries.js'
 import {
   DESIRED,
   DESIRED_FILE,
   deployHostOf,
   nodeOf,
   RUNNING_FILE,
+  runningStateOf,
   usedHosts,
   type DeployHost,
   type DesiredNode,
@@ -16,8 +17,8 @@ import {
 import { DEPLOY_KINDS } from '../../node/deploy/kinds.js'
 import type { LinePrinter, NodeLine } from '../lines/lines.js'
 import { CommandFailure, EXIT, type Terminal } from '../verb.js'
-import { digestOf, environmentOf, planFor, type PlannedNode, type SeenNode } from './plan.js'
-import { commitRecord, deployEntries, readRecord } from './records.js'
+import { digestOf, environmentOf, planFor, serviceFor, type PlannedNode, type SeenNode } from './plan.js'
+import { commitRecord, deployEntries, readRecord, recordText } from './records.js'
 import { RemoteMachine, MachineFailure } from './remote.js'
 import { alone, LOCK, LOOK, PUT, REMOVE } from './scripts.js'
 import { SourceFolder } from './source.js'
@@ -118,23 +119,9 @@ const keyOf = ({ terminal }: DeployRun, { name, sshKey }: DeployHost): string =>
 
 /** What ran when it was recorded last; only machines that could be declared so are asked. */
 const runningRecord = async (workspace: string): Promise<RunningState | undefined> => {
-  const found = await readRecord<RunningState>(workspace, RUNNING_FILE)
-  if (!found) return undefined
-  try {
-    for (const { name, address, user, port, hostKey, engine, sshKey } of found.hosts) {
-      const entry = {
-        kind: 'backend',
-        provider: 'host',
-        name,
-        values: { address, user, port, hostKey, engine },
-      } as const
-      assertInventory([entry])
-      if (!isEntryName(name) || sshKey !== deployHostOf(entry).sshKey) throw new Error('another key')
-    }
-    return found
-  } catch {
-    return refused(`${DESIRED}/${RUNNING_FILE} cannot be used: undo what changed it`)
-  }
+  const text = await recordText(workspace, `${DESIRED}/${RUNNING_FILE}`)
+  if (text === undefined) return undefined
+  return runningStateOf(text) ?? refused(`${DESIRED}/${RUNNING_FILE} cannot be used: undo what changed it`)
 }
 
 /** Opens each machine that something runs on, or should, and does something with it; false: one failed. */
@@ -172,7 +159,7 @@ const withDigests = (run: DeployRun, state: DesiredState, host: DeployHost) =>
     .map(node => {
       for (const { key, required } of node.secrets)
         if (required && !run.terminal.env[key]) refused(`${node.name}: store its secret as ${key}`)
-      const environment = environmentOf(node, run.terminal.env, host.engine)
+      const environment = environmentOf(node, run.terminal.env)
       return { node, environment, digest: digestOf(node, environment) }
     })
 
@@ -233,15 +220,15 @@ const applyOne = async (
     const volumes = kept.split('\n').filter(Boolean)
     return volumes.length === 0 ? undefined : `kept its data: ${volumes.join(', ')}`
   }
-  const environment = environmentOf(node, run.terminal.env, host.engine)
+  const environment = environmentOf(node, run.terminal.env)
   const digest = digestOf(node, environment)
   const image = `localhost/sb-${state.id}-${name}:${(node.source?.digest ?? 'none').slice(0, 12)}`.toLowerCase()
-  const { main } = node.compose.services
+  const main = serviceFor(node.compose.services.main, environment, host.engine)
   const compose = { ...node.compose, services: { main: node.source ? { ...main, image } : main } }
   await machine.run({
     ...alone(PUT, [state.id, host.engine, name, digest, image]),
     input: tarOf(archiveOf(cwd, node, compose, environment)),
-    line: line => void run.print.log(`${name}: ${line}`),
+    line: line => run.print.log(`${name}: ${line}`),
   })
   return undefined
 }

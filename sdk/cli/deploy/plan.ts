@@ -23,7 +23,7 @@ export interface PlannedNode {
 export type DeployValuesByName = { readonly [name: string]: string | undefined }
 
 /** The environment of a service or app, as the file of its container has it. */
-export const environmentOf = (node: DesiredNode, values: DeployValuesByName, engine: 'podman' | 'docker'): string => {
+export const environmentOf = (node: DesiredNode, values: DeployValuesByName): string => {
   const lines = node.secrets.flatMap(({ key, variable }) => {
     const value = values[key]
     if (value === undefined) return []
@@ -31,12 +31,25 @@ export const environmentOf = (node: DesiredNode, values: DeployValuesByName, eng
       ? value.split(/\r?\n/).filter(line => /^[A-Za-z_][A-Za-z0-9_]*=/.test(line))
       : [`${variable}=${value}`]
   })
-  // docker compose puts values in place of dollars unless they stand in quotes, podman keeps quotes.
-  const written = (line: string) => {
-    const [, name = '', value = ''] = /^([^=]*)=(.*)$/s.exec(line) ?? []
-    return engine === 'docker' ? `${name}='${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'` : line
-  }
-  return lines.map(line => `${written(line)}\n`).join('')
+  return lines.map(line => `${line}\n`).join('')
+}
+
+/**
+ * The service of a compose file as an engine takes its environment word for word: podman keeps the lines of a file as
+ * they are, while docker reads quotes, comments and variables in them, and only dollars in what is JSON.
+ */
+export const serviceFor = (
+  { env_file: file, environment: own, ...main }: DesiredNode['compose']['services']['main'],
+  environment: string,
+  engine: 'podman' | 'docker',
+): object => {
+  if (engine === 'podman') return { ...main, ...(own !== undefined && { environment: own }), env_file: file }
+  const pairs = environment
+    .split('\n')
+    .filter(Boolean)
+    .map(line => /^([^=]*)=(.*)$/s.exec(line)!)
+    .map(([, name = '', value = '']) => [name, value.replaceAll('$', '$$$$')])
+  return { ...main, environment: { ...(own as object | undefined), ...(Object.fromEntries(pairs) as object) } }
 }
 
 /** What tells one configuration of a service or app from another. */

@@ -17,7 +17,7 @@ const refused = (message: string): never => {
 }
 
 /** Reads a file of the workspace; undefined: there is none. */
-const textOf = async (workspace: string, path: string): Promise<string | undefined> => {
+export const recordText = async (workspace: string, path: string): Promise<string | undefined> => {
   await using found = await openPath({ root: workspace, reach: undefined, readsGit: false }, path)
   if (!found) return undefined
   if (!found.stats.isFile() || found.stats.size > LARGEST) refused(`${path}: expected a file of at most 1 MiB`)
@@ -27,7 +27,7 @@ const textOf = async (workspace: string, path: string): Promise<string | undefin
 
 /** The entries of the deployment configuration as its file has them now. */
 export const deployEntries = async (workspace: string): Promise<DeployEntry[]> => {
-  const text = await textOf(workspace, `${INTENT}/${CONFIG_NAME}`)
+  const text = await recordText(workspace, `${INTENT}/${CONFIG_NAME}`)
   return entriesIn(
     text ?? refused(`there is no ${INTENT}/${CONFIG_NAME} here: connect the card DevOps, then add entries`),
   )
@@ -35,7 +35,7 @@ export const deployEntries = async (workspace: string): Promise<DeployEntry[]> =
 
 /** What a file of the repository of the desired state holds. */
 export const readRecord = async <T>(workspace: string, file: string): Promise<T | undefined> => {
-  const text = await textOf(workspace, `${DESIRED}/${file}`)
+  const text = await recordText(workspace, `${DESIRED}/${file}`)
   if (text === undefined) return undefined
   try {
     return JSON.parse(text) as T

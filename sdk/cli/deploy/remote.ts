@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { lstat, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -8,7 +8,6 @@ import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { DeployHost } from '../../node/deploy/desired.js'
 import { ignored } from '../../ignored.js'
-import { lstat } from 'node:fs/promises'
 import { needProgram, ownEnv } from '../../node/programs/run.js'
 import { nameOfServer, quotedForSsh, sshSettings } from '../../node/transport/ssh-login.js'
 
@@ -22,7 +21,7 @@ export interface MachineCommand {
   /** What the script reads. */
   readonly input?: AsyncIterable<Buffer>
   /** Takes each line of its output. */
-  readonly line?: (line: string) => void
+  readonly line?: (line: string) => Promise<void>
 }
 
 const MOST_WORDS = 2000
@@ -120,17 +119,21 @@ export class RemoteMachine implements AsyncDisposable {
   /** Runs a command to its end; answers its output. */
   async run({ input, line, ...command }: MachineCommand): Promise<string> {
     const child = await this.#start(command, input ? 'pipe' : 'ignore')
-    let [output, errors, rest] = ['', '', '']
-    child.stdout!.setEncoding('utf8').on('data', (piece: string) => {
-      output = (output + piece).slice(-MOST_OUTPUT)
-      const lines = (rest + piece).split('\n')
-      rest = (lines.pop() ?? '').slice(-MOST_WORDS)
-      for (const each of lines) line?.(each)
-    })
+    let [output, errors] = ['', '']
+    const read = async () => {
+      let rest = ''
+      for await (const piece of child.stdout!.setEncoding('utf8') as AsyncIterable<string>) {
+        output = (output + piece).slice(line ? -MOST_WORDS : -MOST_OUTPUT)
+        const lines = (rest + piece).split('\n')
+        rest = (lines.pop() ?? '').slice(-MOST_WORDS)
+        // It says no more than is read.
+        for (const each of lines) await line?.(each)
+      }
+    }
     child.stderr!.setEncoding('utf8').on('data', (piece: string) => (errors = (errors + piece).slice(-MOST_WORDS)))
     // What it does not read is no failure of its own: its exit code says more.
     const sent = input && pipeline(Readable.from(input), child.stdin!).catch((error: unknown) => error)
-    const [code] = (await once(child, 'close')) as [number | null]
+    const [[code]] = (await Promise.all([once(child, 'close'), read()])) as [[number | null], void]
     const unsent = await sent
     if (code !== 0)
       throw new MachineFailure(wordsOf(errors) || wordsOf(output) || `${this.#host.name}: a command ended with ${code}`)
@@ -143,7 +146,7 @@ export class RemoteMachine implements AsyncDisposable {
     const child = await this.#start(command, 'pipe')
     child.stdin!.on('error', ignored('it has ended'))
     let errors = ''
-    child.stderr!.setEncoding('utf8').on('data', (piece: string) => (errors += piece))
+    child.stderr!.setEncoding('utf8').on('data', (piece: string) => (errors = (errors + piece).slice(-MOST_WORDS)))
     child.on('error', ignored('its exit says so'))
     const ended = once(child, 'close')
     const first = await Promise.race([

@@ -4,6 +4,7 @@ set -eu
 umask 077
 id=$1 engine=$2
 base="$HOME/.local/share/sandbox-deploy/$id"
+# No entry may have a name with a point.
 project() { printf 'sb-%s-%s' "$id" "$1" | tr A-Z a-z; }
 compose() {
   if [ "$engine" = docker ]; then docker compose "$@"; else podman-compose "$@"; fi
@@ -34,9 +35,9 @@ done
 export const LOCK = `${BEGIN}
 mkdir -p "$base"
 need flock
-exec 9> "$base/lock"
+exec 9> "$base/apply.lock"
 flock -n 9 || { echo "another apply is at work on this machine: try again when it is over" >&2; exit 75; }
-flock -w 120 "$base/work" true || { echo "an apply that was cut off still works here: try again later" >&2; exit 75; }
+flock -w 120 "$base/work.lock" true || { echo "an apply that was cut off still works: try again later" >&2; exit 75; }
 echo locked
 cat > /dev/null
 `
@@ -108,7 +109,7 @@ id=$1 script=$2
 shift 2
 mkdir -p "$base"
 # The lock is that of flock itself: what it starts, such as a container, does not hold it.
-exec flock -o "$base/work" sh -c "$script" sh "$id" "$@"
+exec flock -o "$base/work.lock" sh -c "$script" sh "$id" "$@"
 `
 
 /** A script that changes something, as it is run on a machine. */

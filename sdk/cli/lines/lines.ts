@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import type { Writable } from 'node:stream'
 import { jsonLine } from '../terminal/text.js'
 import type { Terminal } from '../verb.js'
@@ -41,16 +42,37 @@ export const linePrinter = (terminal: Terminal, json: boolean): LinePrinter => {
   }
 }
 
-/** Turns each JSON value that a command prints into a line of kind `result`, with the value as its `answer`. */
+const MOST_TEXT = 64 * 1024
+
+const textOfBytes = (bytes: Uint8Array): string =>
+  isUtf8(bytes)
+    ? Buffer.from(bytes).toString().slice(0, MOST_TEXT).toWellFormed()
+    : `${bytes.length} bytes that are no text`
+
+const asResult = (line: string): string => {
+  if (line === '') return ''
+  try {
+    return jsonLine({ kind: 'result', answer: JSON.parse(line) as unknown })
+  } catch {
+    return jsonLine({ kind: 'text', text: line.slice(0, MOST_TEXT).toWellFormed() })
+  }
+}
+
+const doneWith = (then: unknown) => (error?: Error | null) => {
+  if (typeof then === 'function') (then as (error?: Error | null) => void)(error)
+}
+
+/** Makes each JSON value that a command prints a line of kind `result`, with it as `answer`; bytes become a text. */
 export const asResults = (out: Terminal['out']): Terminal['out'] => {
   let rest = ''
-  const asResult = (line: string) =>
-    line === '' ? '' : jsonLine({ kind: 'result', answer: JSON.parse(line) as unknown })
   const wrapped = Object.create(out) as Writable
-  wrapped.write = (piece: unknown) => {
+  wrapped.write = (piece: unknown, then?: unknown) => {
+    // Bytes are the whole answer of a call, which need not be JSON.
+    if (piece instanceof Uint8Array)
+      return out.write(jsonLine({ kind: 'text', text: textOfBytes(piece) }), doneWith(then))
     const lines = (rest + String(piece)).split('\n')
     rest = lines.pop() ?? ''
-    return out.write(lines.map(asResult).join(''))
+    return out.write(lines.map(asResult).join(''), doneWith(then))
   }
   return wrapped
 }

@@ -1,4 +1,6 @@
 import {
+  assertInventory,
+  isEntryName,
   kindOfEntry,
   secretsOf,
   type AppEntry,
@@ -76,6 +78,30 @@ export const deployHostOf = (entry: BackendEntry): DeployHost => {
     sshKey: secretsOf(entry)[0]!.key,
   }
 }
+
+/**
+ * What a record says of what runs; undefined: it cannot be used. It lies in the workspace, where others write too: its
+ * machines must be such as could be declared, each with the key of its own name.
+ */
+export const runningStateOf = (text: string): RunningState | undefined => {
+  try {
+    const { hosts, nodes } = JSON.parse(text) as RunningState
+    const isUsable =
+      Array.isArray(hosts) && Array.isArray(nodes) && hosts.every(couldBeDeclared) && nodes.every(namesPlace)
+    return isUsable ? { version: 1, hosts, nodes } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const couldBeDeclared = ({ name, address, user, port, hostKey, engine, sshKey }: DeployHost): boolean => {
+  const values = { address, user, port, hostKey, engine }
+  const entry = { kind: 'backend', provider: 'host', name, values } as const
+  assertInventory([entry])
+  return isEntryName(name) && sshKey === deployHostOf(entry).sshKey
+}
+
+const namesPlace = ({ name, host }: RunningState['nodes'][number]): boolean => isEntryName(name) && isEntryName(host)
 
 const valueOf = (entry: DeployEntry, key: string): string | number | undefined =>
   entry.values[key] ?? kindOfEntry(entry)?.options.find(option => option.key === key)?.default

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import t from 'tap'
@@ -38,6 +38,10 @@ const running = (): { pid: number; token: string }[] =>
       return []
     }
   })
+
+// A daemon that was killed left it.
+mkdirSync(join(daemon.data, 'cli'), { recursive: true })
+writeFileSync(join(daemon.data, 'cli/run-before.jsonl'), '')
 
 t.test('without a credential, with a token and with a wrong body nothing is run', async t => {
   for (const [method, path] of [
@@ -95,6 +99,11 @@ t.test('it says what the program can do, as the program says it', async t => {
   )
 })
 
+t.test('what a killed daemon left of runs goes with the first run', async t => {
+  const left = join(daemon.data, 'cli/run-before.jsonl')
+  t.equal(existsSync(left), false, 'earlier runs removed it')
+})
+
 t.test('arguments are passed as they are, and what leads elsewhere is refused', async t => {
   const made = join(workspace, 'made-by-a-shell')
   t.match(await refused(['version', `; touch ${made}`]), { reason: 'dependency', detail: { fields: { code: 2 } } })
@@ -120,6 +129,11 @@ t.test('a run acts as who started it, short of what no token reaches, and only w
   t.match(
     await lines(['call', 'GET /inventory']),
     exactly({ kind: 'start' }, { kind: 'result', answer: { ready: false } }, { kind: 'exit', code: 0 }),
+  )
+  writeFileSync(join(workspace, 'words.txt'), 'no JSON\n')
+  t.match(
+    await lines(['call', 'GET /workspace/raw', 'path=words.txt']),
+    exactly({ kind: 'start' }, { kind: 'text', text: 'no JSON\n' }, { kind: 'exit', code: 0 }),
   )
   const leave = new AbortController()
   const stream = await client.call('POST /cli', { args: ['call', 'GET /events'] }, { signal: leave.signal })

@@ -264,6 +264,21 @@ t.test('a signal ends a stream that waits, also between two attempts', async t =
   }
 })
 
+t.test('a stream that is asked for once is not asked for again when it is cut', async t => {
+  const { url, seen } = await wireServer(t, (_, response) => {
+    streaming(response).write(wire('message', { kind: 'start' }), () => setImmediate(() => response.destroy()))
+  })
+  const stream = await createClient({ url, retry: quick }).call(
+    'POST /cli',
+    { args: ['deploy', 'adopt'] },
+    { once: true },
+  )
+  const error = await failure(collect(stream))
+  t.ok(error instanceof Unreached)
+  t.match(error, { message: /cut before its end/ })
+  t.equal(seen.length, 1)
+})
+
 t.test('a silent stream counts as interrupted', async t => {
   const { url, seen } = await wireServer(t, ({ body }, response) => {
     streaming(response)

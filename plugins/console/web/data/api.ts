@@ -50,11 +50,13 @@ export const askDaemon = async <C extends Routed>(
   input: Input<Api, C> | undefined = undefined,
   signal?: AbortSignal,
   onEventId?: (id: string) => void,
+  once = false,
 ): Promise<Reply<Api, C>> => {
   try {
     const answer = await (made().call as (...args: unknown[]) => Promise<Reply<Api, C>>)(call, input, {
       ...(signal && { signal }),
       ...(onEventId && { onEventId }),
+      once,
     })
     reachable.value = true
     return answer

@@ -1,11 +1,14 @@
 import { signal } from '@preact/signals-core'
 import type { ApplyRun, CliLine } from '../../../cli/contract.js'
+import { Unreached } from '../../../../sdk/client.js'
 import { askDaemon, faultSentence } from './api.js'
 
 /** More lines than these are cut at their beginning. */
 const MOST = 2000
 /** Lines that arrive within this time are shown together. */
 const GATHER = 100
+/** How long it waits before it asks again for the lines of an apply. */
+const AGAIN = 2000
 
 /** A line with what tells it from others. */
 export interface ShownCliLine {
@@ -36,19 +39,27 @@ export class CliFeed {
 
   async #follow(args: readonly string[] | undefined): Promise<void> {
     const { signal } = this.#ends
-    try {
-      const lines = args
-        ? await askDaemon('POST /cli', { args: [...args] }, signal)
-        : await askDaemon('GET /cli/apply/events', undefined, signal)
-      for await (const line of lines) if (line.kind !== 'heartbeat') this.#add(line)
-    } catch (error) {
-      if (!signal.aborted) this.fault.value = faultSentence(error)
-    } finally {
-      if (!signal.aborted) {
-        this.#show()
-        this.runs.value = false
+    while (!signal.aborted) {
+      try {
+        const lines = args
+          ? await askDaemon('POST /cli', { args: [...args] }, signal, undefined, true)
+          : await askDaemon('GET /cli/apply/events', undefined, signal)
+        this.fault.value = ''
+        for await (const line of lines) if (line.kind !== 'heartbeat') this.#add(line)
+        break
+      } catch (error) {
+        if (signal.aborted) return
+        this.fault.value = faultSentence(error)
+        // An apply goes on without the daemon, and the next one plays all of its lines; a command is never run twice.
+        if (args || !(error instanceof Unreached)) break
+        await new Promise(resolve => setTimeout(resolve, AGAIN))
+        this.lines.value = []
+        this.#waiting = []
       }
     }
+    if (signal.aborted) return
+    this.#show()
+    this.runs.value = false
   }
 
   #show(): void {

@@ -40,7 +40,14 @@ t.test('the deployment in the console', withChromium(), async t => {
     await lines.getByText('host.home failed').waitFor()
     await page.getByText('failed', { exact: true }).waitFor()
     await page.getByText(/at apply$/).waitFor()
+    // The daemon is away, then there again.
+    await page.route('**/cli/apply/events', route => route.abort())
+    await page.reload()
+    await page.getByText('The sandbox does not answer.').waitFor()
+    await page.unroute('**/cli/apply/events')
+    await lines.getByText('host.home failed').waitFor()
+    await page.getByText('The sandbox does not answer.').waitFor({ state: 'detached' })
     // A plan is refused while the key is missing.
-    await endJourney(t, tab, /status of 409/)
+    await endJourney(t, tab, /status of 409|ERR_FAILED/)
   })
 })

@@ -2,10 +2,17 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { environmentOf, digestOf, planFor } from '../../../../sdk/cli/deploy/plan.js'
+import { environmentOf, digestOf, planFor, serviceFor } from '../../../../sdk/cli/deploy/plan.js'
+import { alone, LOCK, LOOK, PUT } from '../../../../sdk/cli/deploy/scripts.js'
 import { SourceFolder } from '../../../../sdk/cli/deploy/source.js'
 import { tarOf, textEntry } from '../../../../sdk/cli/deploy/tar.js'
-import { deployHostOf, nodeOf, deploySecretKeys, usedHosts } from '../../../../sdk/node/deploy/desired.js'
+import {
+  deployHostOf,
+  nodeOf,
+  deploySecretKeys,
+  runningStateOf,
+  usedHosts,
+} from '../../../../sdk/node/deploy/desired.js'
 import { allOf } from '../../../support/all-of.js'
 import { folderOf } from '../../../support/daemon.js'
 
@@ -86,16 +93,23 @@ t.test('services and apps are compose projects, reachable as far as they are exp
   t.end()
 })
 
-t.test('the environment has what is stored: lines as they are, a password by its name, quoted for docker', t => {
+t.test('the environment has what is stored: lines as they are, a password by its name, word for word', t => {
   const values = {
     SERVICE_PASSWORD_DB: "pa$$'word",
     APP_ENV_SHOP: 'A=1\r\nno line\n# no\nB=x=y',
     HOST_SSH_KEY_HOME: 'key',
   }
-  t.equal(environmentOf(nodeOf(DB), values, 'podman'), "POSTGRES_PASSWORD=pa$$'word\n")
-  t.equal(environmentOf(nodeOf(DB), values, 'docker'), "POSTGRES_PASSWORD='pa$$\\'word'\n")
-  t.equal(environmentOf(nodeOf(SHOP), values, 'podman'), 'A=1\nB=x=y\n')
-  t.equal(environmentOf(nodeOf(SHOP), {}, 'podman'), '')
+  t.equal(environmentOf(nodeOf(DB), values), "POSTGRES_PASSWORD=pa$$'word\n")
+  t.equal(environmentOf(nodeOf(SHOP), values), 'A=1\nB=x=y\n')
+  t.equal(environmentOf(nodeOf(SHOP), {}), '')
+  const { main } = nodeOf(DB).compose.services
+  t.same(serviceFor(main, "POSTGRES_PASSWORD=pa$$'w\\\n", 'podman'), main)
+  const { env_file: _, ...others } = main
+  t.same(
+    serviceFor(main, "POSTGRES_PASSWORD=pa$$'w\\\n", 'docker'),
+    { ...others, environment: { POSTGRES_DB: 'app', POSTGRES_PASSWORD: "pa$$$$'w\\" } },
+    'of JSON it reads dollars alone',
+  )
   t.not(digestOf(nodeOf(SHOP), 'A=1\n'), digestOf(nodeOf(SHOP), 'A=2\n'))
   t.end()
 })
@@ -134,4 +148,42 @@ t.test('a machine is asked while something runs on it, and its key is needed', t
     others: ['APP_ENV_SHOP'],
   })
   t.end()
+})
+
+t.test('a record of what runs names machines as they could be declared, each with its own key', t => {
+  const home = { ...deployHostOf(HOME), name: 'home' }
+  const nodes = [{ name: 'x', host: 'home', digest: 'd' }]
+  const record = { version: 1, hosts: [home], nodes } as const
+  t.same(runningStateOf(JSON.stringify(record)), record)
+  for (const wrong of [
+    { ...record, hosts: [null] },
+    { ...record, hosts: [{ ...home, sshKey: 'BANK_TOKEN' }] },
+    { ...record, hosts: [{ ...home, address: '-oProxyCommand=x' }] },
+    { ...record, hosts: [{ ...home, name: 'a b' }] },
+    { ...record, hosts: {} },
+    { ...record, nodes: [null] },
+    { ...record, nodes: [{ name: '../x', host: 'home' }] },
+    null,
+  ])
+    t.equal(runningStateOf(JSON.stringify(wrong)), undefined, JSON.stringify(wrong))
+  t.equal(runningStateOf('{'), undefined)
+  t.end()
+})
+
+t.test('an entry may be named as the locks of a machine are', async t => {
+  const folder = folderOf(t)
+  mkdirSync(join(folder, 'bin'))
+  const program = (name: string, lines: string) =>
+    writeFileSync(join(folder, 'bin', name), `#!/bin/sh\n${lines}\n`, { mode: 0o755 })
+  program('podman', 'case $1 in ps) echo one;; esac')
+  program('podman-compose', ':')
+  const env = { HOME: folder, PATH: `${join(folder, 'bin')}:${process.env.PATH}` }
+  const run = (script: string, args: readonly string[], input: Buffer | string = '') =>
+    execFileSync('sh', ['-c', script, 'sh', ...args], { input, env }).toString()
+  for (const name of ['lock', 'work']) {
+    const { script, args } = alone(PUT, ['0123abcd', 'podman', name, 'd1', 'localhost/none:none'])
+    run(script, args, Buffer.concat(await allOf(tarOf([textEntry('compose.json', '{}')]))))
+  }
+  t.equal(run(LOCK, ['0123abcd', 'podman']), 'locked\n')
+  t.equal(run(LOOK, ['0123abcd', 'podman']), 'node lock d1 1\nnode work d1 1\n')
 })
