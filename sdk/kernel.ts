@@ -225,7 +225,8 @@ export interface CallFigure {
   group: string
   /** How many were answered with each status. */
   statuses: { status: number; count: number }[]
-  /** How long they took together; streams count no time. */
+  /** How many were answered with a value, and how long these took together: streams and sockets have no time. */
+  timed: number
   seconds: number
   /** How many took at most so long. */
   within: { seconds: number; count: number }[]

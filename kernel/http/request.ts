@@ -12,7 +12,7 @@ export interface RequestState {
   arrival: Arrival
   /** The call that the route is. */
   call?: string
-  /** The answer is a stream, which ends when its reader goes. */
+  /** The answer is a stream or a socket, which ends when its reader goes. */
   streamed?: true
   /** The contract of the group that serves the route. */
   contract: Contract

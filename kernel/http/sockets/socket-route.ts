@@ -46,6 +46,7 @@ const serve = async (
   const { caller, leave } = admitted(deps, ctx, access)
   const ended = new AbortController()
   const left = streams.hold(caller, ended)
+  ctx.state.streamed = true
   try {
     if (!access.early) await kernel.boot.gate(group)
     const input = { ...readQuery(ctx.querystring, call, contract.schema()), ...ctx.params }

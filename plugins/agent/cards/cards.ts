@@ -7,6 +7,8 @@ import type { Card } from '../turn/frames/frames.js'
 export interface Answerer {
   readonly by: string
   readonly lands: boolean
+  /** A control token answers. */
+  readonly byToken?: boolean
 }
 
 /** An open card, and how its answer is delivered to the turn. */

@@ -39,7 +39,8 @@ export const reply = async (deps: ReplyDeps, answer: CardReply, { caller, held }
   for (const kind of new Set([answer.kind, cards.kindOf(requestId)]))
     if (kind && isOffer({ kind })) assertMayDecide(caller, kind)
   if (cards.conversationOf(requestId) !== undefined) deps.engine.live(conversation.id)?.assertTakes(held === undefined)
-  await cards.reply(answer, { by: caller.actor, lands: held === undefined })
+  const byToken = caller.kind === 'token' && { byToken: true }
+  await cards.reply(answer, { by: caller.actor, lands: held === undefined, ...byToken })
 }
 
 /** Refuses an answer to a turn that may write in folders that the sender may only read. */

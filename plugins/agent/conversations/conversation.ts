@@ -140,6 +140,8 @@ export interface Conversation extends ConversationTraits {
    * hold them, so no later turn pays without a yes.
    */
   heardOthers?: boolean
+  /** A control token spoke in one of its ended turns: no later turn changes the machine's network. */
+  heardTokens?: boolean
   /** Empty for the shared tree. */
   repos: CopyRepo[]
   /** Until the copy is created: the starting commits in repositories that do not start at the main line. */

@@ -138,10 +138,16 @@ const OWN_TREE: ReadonlySet<string> = new Set([
   'workspace',
 ])
 
+/** Whether a read shows the workspace and the sandbox themselves, and not the private copy of another conversation. */
+const isOwnTree = ([first = '']: readonly string[], url: string, { conversationId }: Pick<Turn, 'conversationId'>) => {
+  const copies = new URLSearchParams(url.slice(url.indexOf('?') + 1)).getAll('agent')
+  return OWN_TREE.has(first) && copies.every(id => id === conversationId)
+}
+
 /** What one turn may ask for. */
 interface Granted {
   readonly token: string
-  readonly turn: Pick<Turn, 'markOutside'>
+  readonly turn: Pick<Turn, 'conversationId' | 'markOutside'>
   readonly own: readonly RoutePattern[]
   /** What it reads like a control token of scope `read`. */
   readonly reads: readonly RoutePattern[]
@@ -195,7 +201,7 @@ const passOn = async (
     )
   }
   // Records hold words of others: they count as content from outside before the turn sees them.
-  if (isRead && !OWN_TREE.has(segments[0]!)) await turn.markOutside(`${method} /${segments[0]} of the sandbox`)
+  if (isRead && !isOwnTree(segments, url, turn)) await turn.markOutside(`${method} /${segments[0]} of the sandbox`)
   const [listener] = await listeners().catch(() => [])
   // The turn ended, or its client left: a credential that has ended counts as a failed one.
   if (asked.socket.destroyed) return

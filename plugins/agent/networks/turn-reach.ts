@@ -13,8 +13,8 @@ const MOST_TEXT = 2000
  * What a turn reaches with its own credential.
  *
  * Whoever speaks in it reads the sandbox themselves, so it does too: not where one of them is a stranger, sees only
- * folders, or holds a token that may not read. A turn of a persona limited to folders or repositories sees no others
- * this way either.
+ * folders, or holds a credential that may not read, as programs of extensions do. A turn of a persona limited to
+ * folders or repositories sees no others this way either.
  */
 export const reachOfTurn = (
   { message, entry }: Pick<Turn, 'message' | 'entry'>,
@@ -22,9 +22,10 @@ export const reachOfTurn = (
   { persona, folders }: { readonly persona?: TurnPersona | undefined; readonly folders?: unknown },
 ): TurnReach => {
   const byStrangers = message.input.outsideWake !== undefined || entry.fields.outsiders === true
+  const isReader = message.from !== undefined && message.from !== 'extension'
   const isLimited = folders !== undefined || persona?.repos !== undefined
   return {
-    sandbox: !byStrangers && !isLimited && openedByToken === undefined && (persona?.powers.sandbox ?? true),
+    sandbox: !byStrangers && isReader && !isLimited && openedByToken === undefined && (persona?.powers.sandbox ?? true),
     accounts: persona !== undefined || message.attended,
     ...(persona
       ? { capabilities: persona.capabilities }
@@ -49,7 +50,8 @@ export const admitTurn = async (
   const conversation = conversations.find(conversationId)
   const refused = (why: string) =>
     refuse('forbidden', `${why}; propose it at POST /approvals, so that a person decides`)
-  if (!message.byPerson || trustOf(turn, conversation) !== 'lands')
+  const byTokens = turn.byTokens || conversation?.heardTokens || conversation?.openedByToken !== undefined
+  if (message.from !== 'session' || byTokens || trustOf(turn, conversation) !== 'lands')
     return refused('a turn changes the network only where signed-in maintainers alone spoke in its conversation')
   if (!(await host.serves('safety.decide'))) return
   const {

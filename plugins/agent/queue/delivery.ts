@@ -142,7 +142,7 @@ export class MessageDelivery {
       const limits = limitsOfTurn(caller)
       const message: RunMessage = {
         ...(held === undefined && { lands: true }),
-        ...(caller.kind === 'session' && { byPerson: true }),
+        from: caller.kind,
         ...(limits && { limits }),
         run: own?.run ?? minted('r'),
         ...(own?.approved && { approved: true }),
@@ -234,6 +234,7 @@ export class MessageDelivery {
     const { conversationId, input, by, at, lands } = message
     const { adapter, harness } = optionsOf(input, undefined, this.#deps.providers)
     const { forkOf } = input
+    const source = forkOf && this.#deps.conversations.find(forkOf.conversationId)
     const title = input.title?.trim() || firstLineOf(input.prompt, TITLE_FROM_PROMPT)
     return {
       id: conversationId,
@@ -255,6 +256,7 @@ export class MessageDelivery {
       ...(folders && { folders: folders.map(folder => ({ ...folder })) }),
       ...(lands && begins.lands && { landsAlone: true }),
       ...(begins.heardOthers && { heardOthers: true }),
+      ...(source && (source.heardTokens || source.openedByToken !== undefined) && { heardTokens: true }),
       ...(begins.starts.length > 0 && { starts: begins.starts }),
       totals: { turns: 0, toolUses: 0, helpers: 0, costUsd: 0, inputTokens: 0, outputTokens: 0 },
     }
@@ -310,8 +312,8 @@ export class MessageDelivery {
     const { attachments = [], editorContext } = input
     const mentions = await checks.mentions(input.mentions ?? [], seen.within(conversation.folders))
     const note = preambleOf(notesOf({ mentions, attachments: [], ...(editorContext && { editorContext }) }))
-    const lands = message.lands && { lands: true }
-    const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }), ...lands }
+    const sender = { ...(message.lands && { lands: true }), ...(message.from === 'token' && { byToken: true }) }
+    const words = { messageId, text: input.prompt, attachments, by, at, ...(note && { note }), ...sender }
     await durably(queue.accept({ row: said, said: { ...words, run: turn.run } }))
     await turn.say(words)
     void conversations

@@ -26,6 +26,8 @@ export interface SaidWords {
   readonly at: number
   /** Their sender may land. */
   readonly lands?: boolean
+  /** A control token sent them. */
+  readonly byToken?: boolean
 }
 
 /** Everything that accepting one message stores, in one line. */

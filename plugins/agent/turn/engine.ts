@@ -325,6 +325,7 @@ export class Engine {
     failpoint('agent.turn.ending')
     if (turn.byOutsiders) await conversations.update(conversationId, { landsAlone: undefined, copyApart: true })
     if (turn.heardOthers) await conversations.update(conversationId, { heardOthers: true })
+    if (turn.byTokens) await conversations.update(conversationId, { heardTokens: true })
     const conversation = conversations.find(conversationId)
     if (conversation) await environment.settle(turn, conversation)
     failpoint('agent.turn.taken')

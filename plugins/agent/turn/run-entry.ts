@@ -1,4 +1,4 @@
-import type { Journals } from '../../../sdk/index.js'
+import type { CallerKind, Journals } from '../../../sdk/index.js'
 import type { UserMessage } from '../providers/adapter.js'
 import type { CardReply, TurnInput } from '../contract.js'
 import type { Card, Harness, PermissionMode, RunEnd } from './frames/frames.js'
@@ -30,8 +30,8 @@ export interface RunMessage {
   readonly by: string
   /** Its sender may land; otherwise the work waits for somebody who may. */
   readonly lands?: boolean
-  /** A signed-in person sent it. */
-  readonly byPerson?: boolean
+  /** What its sender showed: a session is a signed-in person. */
+  readonly from?: CallerKind
   /** Its sender is limited to areas, and so is its turn. */
   readonly limits?: AccessLimits
   /** A person or a token sent it, so cards can be answered. */
@@ -125,6 +125,8 @@ export interface EntryFields extends ProviderChoice {
   stopping?: boolean
   /** Somebody who may not land sent input. */
   outsiders?: boolean
+  /** A control token sent input. */
+  tokens?: boolean
   /** The content from outside that the turn has taken in first. */
   outside?: string
   /** Its arms in the experiments that were running when it began. */

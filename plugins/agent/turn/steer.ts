@@ -54,7 +54,7 @@ export const steer = async (deps: SteerDeps, input: SteerInput, { caller, held }
     const { provider, harness } = turn.entry.fields
     if (!providers.get(provider).abilities(harness).words)
       refuse('conflict', `provider ${provider} takes no message during a turn: use POST /agent`)
-    const lands = held === undefined && { lands: true }
+    const sender = { ...(held === undefined && { lands: true }), ...(caller.kind === 'token' && { byToken: true }) }
     await turn.say({
       messageId: `m-${randomUUID()}`,
       text,
@@ -62,7 +62,7 @@ export const steer = async (deps: SteerDeps, input: SteerInput, { caller, held }
       attachments,
       by: caller.actor,
       at: Date.now(),
-      ...lands,
+      ...sender,
     })
   })
 }

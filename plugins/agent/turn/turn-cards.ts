@@ -129,12 +129,13 @@ export class TurnCards {
     return [...this.#up.values()].map(({ answered: _answered, ...parked }) => parked)
   }
 
-  async #answer(requestId: string, reply: CardReply, { by, lands }: Answerer): Promise<void> {
+  async #answer(requestId: string, reply: CardReply, { by, lands, byToken }: Answerer): Promise<void> {
     const up = this.#up.get(requestId)
     if (!up) return
     const { conversationId, run, entry, log } = this.#turn
     const resolved = log.write({ kind: 'resolved', requestId, reply, by })
-    await Promise.all([resolved, ...(lands ? [] : [entry.change({ outsiders: true })])])
+    const heard = { ...(!lands && { outsiders: true }), ...(byToken && { tokens: true }) }
+    await Promise.all([resolved, ...(lands && !byToken ? [] : [entry.change(heard)])])
     if (log.broken) throw new Error('the answer could not be written')
     failpoint('agent.card.resolved')
     const { card, holds, helper } = up

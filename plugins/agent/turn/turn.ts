@@ -188,6 +188,11 @@ export class Turn {
     return lands !== true || this.entry.fields.outsiders === true || input.outsideWake !== undefined
   }
 
+  /** Whether a control token sent a message or an answer, whatever its scope. */
+  get byTokens(): boolean {
+    return this.message.from === 'token' || this.entry.fields.tokens === true
+  }
+
   /**
    * Its program shares a home folder with work that lands by itself. Until the turn has ended, the program gets no
    * words from people who may not land.
@@ -278,9 +283,11 @@ export class Turn {
     by,
     at,
     lands,
+    byToken,
   }: Omit<SaidWords, 'run' | 'messageId'> & { messageId?: string }): Promise<void> {
     this.assertTakes(lands)
-    if (!lands) await this.entry.change({ outsiders: true })
+    if (!lands || byToken)
+      await this.entry.change({ ...(!lands && { outsiders: true }), ...(byToken && { tokens: true }) })
     const known = attachments.length ? { attachments: [...attachments] } : {}
     this.log.push({ kind: 'steer', text, sentAt: at, by, ...(messageId && { messageId }), ...known })
     this.words.put({ text: note + text, attachments, ...(messageId && { messageId }) })

@@ -34,7 +34,10 @@ export interface MetricsCalls {
    * Read all figures in the text format of OpenMetrics, for Prometheus and what speaks like it.
    *
    * Names begin with `sandbox_`; those of Node are `process_` and `nodejs_`. They count since the daemon started, by
-   * group, route and status, and hold no id, path, prompt or secret. A control token with the scope `read` reads them.
+   * group, route and status, and hold no path, prompt or secret, and no id but those of extensions. A control token of
+   * scope `read` reads them.
+   *
+   * - 403: the caller is limited to areas
    */
   'GET /metrics'(): MetricsText
 

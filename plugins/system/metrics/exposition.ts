@@ -24,14 +24,13 @@ interface Family {
 }
 
 /** The samples of a histogram: how many took at most so long, all of them, and their sum. */
-const timesOf = ({ call, group, seconds, statuses, within }: CallFigure): Sample[] => {
+const timesOf = ({ call, group, seconds, timed, within }: CallFigure): Sample[] => {
   const labels = { group, call }
-  const count = statuses.reduce((sum, each) => sum + each.count, 0)
   return [
     ...within.map(({ seconds, count }): Sample => [{ ...labels, le: String(seconds) }, count, '_bucket']),
-    [{ ...labels, le: '+Inf' }, count, '_bucket'],
+    [{ ...labels, le: '+Inf' }, timed, '_bucket'],
     [labels, seconds, '_sum'],
-    [labels, count, '_count'],
+    [labels, timed, '_count'],
   ]
 }
 
@@ -53,7 +52,7 @@ const families = (from: MetricSources): readonly Family[] => {
     },
     {
       ...{ name: 'sandbox_call_seconds', type: 'histogram', help: 'How long answers took; streams are left out.' },
-      read: () => calls(figure => (figure.within.at(-1)!.count > 0 || figure.seconds > 0 ? timesOf(figure) : [])),
+      read: () => calls(figure => (figure.timed > 0 ? timesOf(figure) : [])),
     },
     {
       ...{ name: 'sandbox_streams_open', type: 'gauge', help: 'Streams and WebSockets that are open now.' },

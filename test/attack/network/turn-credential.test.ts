@@ -204,6 +204,16 @@ t.test('persona, policy and who speaks narrow what a turn reads and asks of the 
   const { token } = await client.call('POST /system/control/tokens', { label: 'ci', scope: 'land' })
   const program = createClient({ url: daemon.url, token })
   t.same(await answers('token', program, {}), ['403', '403'])
+  // Its words stay in the conversation: nobody who speaks there later lends them the network.
+  t.same(await answers('mine', program, {}), ['200', '403'], 'a token speaks')
+  t.same(await answers('mine', client, {}), ['200', '403'], 'a token has spoken')
+  const asked = ['ask Go on?', runs(asks('GET', '/vpn'))].join('\n')
+  const { run } = await client.call('POST /agent', { conversationId: 'asked', prompt: asked })
+  const watched = framesOf(client, 'asked', { run })
+  const { requestId } = await watched.until(frame => frame.kind === 'question')
+  await program.call('POST /agent/reply', { kind: 'question', requestId, answers: { 'Go on?': ['yes'] } })
+  const heard = (await watched.all()).map(({ event }) => event)
+  t.match(answersOf(heard).at(-1)?.text, /^403 /, 'a token answers')
   const helper = await joined(daemon, 'Helper', 'collaborator')
   t.same(await answers('helper', helper.client, {}), ['200', '403'], 'may not land')
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { request } from 'node:http'
 import t, { type Test } from 'tap'
 import { describedGroups } from '../../../kernel/http/describe.js'
+import type { KernelFigures } from '../../../sdk/kernel.js'
 import { openapi } from '../../../openapi/document.js'
 import { daemonWith, root, type Support, type SupportOptions } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
@@ -50,6 +51,14 @@ for (const apart of [[], ['echo']]) {
     talk.say({ type: 'end', how: 'done' })
     t.same(await talk.closed, { code: 1000, reason: '' })
     t.equal((await count(daemon)).open, 0)
+    const caller = daemon.auth.authenticate({ kind: 'bearer', value: daemon.session }, '127.0.0.1')
+    const asked = { caller, signal: new AbortController().signal, trusted: true }
+    const { calls } = (await daemon.kernel.calls.answer('kernel.figures', {}, asked)) as KernelFigures
+    t.match(
+      calls.find(({ call }) => call === 'GET /echo/{room}'),
+      { timed: 0, seconds: 0, statuses: exactly({ count: 1 }) },
+      'how long it was open is no time of an answer',
+    )
   })
 
   t.test(`a client that does not read slows down ${where}, and loses nothing`, async t => {

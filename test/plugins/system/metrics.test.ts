@@ -3,6 +3,7 @@ import { CallFigures } from '../../../kernel/http/call-figures.js'
 import { billsOf, processBills } from '../../../plugins/system/metrics/bills.js'
 import { daemonWith } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
+import { refusal } from '../agent/support.js'
 import { runTurn } from '../../support/turns.js'
 
 t.test('answers are counted by route and status, within bounds that add up', t => {
@@ -15,17 +16,22 @@ t.test('answers are counted by route and status, within bounds that add up', t =
   ] as const)
     figures.took('GET /a/{id}', status, ms, false)
   figures.took('GET /events', 200, 60_000, true)
+  figures.took('GET /a/{id}', 200, 60_000, true)
   const [calls, stream] = figures.all(call => (call === 'GET /events' ? 'system' : 'a'))
-  t.match(calls, { call: 'GET /a/{id}', group: 'a', seconds: 20.084 })
-  t.match(calls?.statuses, exactly({ status: 200, count: 2 }, { status: 404, count: 1 }, { status: 500, count: 1 }))
+  t.match(
+    calls,
+    { call: 'GET /a/{id}', group: 'a', seconds: 20.084, timed: 4 },
+    'a stream of the same route has no time',
+  )
+  t.match(calls?.statuses, exactly({ status: 200, count: 3 }, { status: 404, count: 1 }, { status: 500, count: 1 }))
   t.same(
     calls?.within.map(({ count }) => count),
     [2, 2, 3, 3, 3, 3],
     'what took longer is in no bound',
   )
-  t.match(stream, { seconds: 0, statuses: exactly({ status: 200, count: 1 }) }, 'a stream has no time')
+  t.match(stream, { seconds: 0, timed: 0, statuses: exactly({ status: 200, count: 1 }) }, 'a stream has no time')
   t.same(billsOf(figures.all(call => (call === 'GET /events' ? 'system' : 'a'))), [
-    { name: 'a', calls: 4, errors: 1, answerSeconds: 20.084 },
+    { name: 'a', calls: 5, errors: 1, answerSeconds: 20.084 },
     { name: 'system', calls: 1, errors: 0, answerSeconds: 0 },
   ])
   t.end()
@@ -92,6 +98,13 @@ t.test('a monitoring system reads the figures with a read token', async t => {
   t.match(text, /^sandbox_processes_memory_bytes\{origin="daemon"\} \d{6,}$/m)
   t.match(text, /\n# EOF\n$/)
   t.notMatch(text, /secret-name|hidden words|nobody/, 'no id and no word')
+  const limited = {
+    caller: { kind: 'session', actor: 'v@example.org', email: 'v@example.org', role: 'viewer', areas: ['docs'] },
+    signal: new AbortController().signal,
+    trusted: true,
+  } as const
+  t.match(await refusal(daemon.kernel.calls.answer('GET /metrics', {}, limited)), { status: 403 })
+  t.match(await daemon.kernel.calls.answer('GET /system/plugins', {}, limited), { processes: exactly() })
   const { plugins, processes } = await daemon.client.call('GET /system/plugins')
   t.match(
     plugins.find(({ name }) => name === 'agents'),

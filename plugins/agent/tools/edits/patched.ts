@@ -9,6 +9,8 @@ interface Hunk {
   readonly below?: string
   readonly old: readonly string[]
   readonly next: readonly string[]
+  /** Of each line in `next`, which one of `old` it is; undefined: a new one. */
+  readonly kept: readonly (number | undefined)[]
 }
 
 const OTHER_FILE = /^\*\*\* (Add|Delete) File:/
@@ -21,7 +23,7 @@ const RANGE = /^@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@/
 
 /** The hunks of a patch of one file. */
 const hunksOf = (patch: string, path: string): readonly Hunk[] => {
-  const hunks: { below?: string; old: string[]; next: string[] }[] = []
+  const hunks: { below?: string; old: string[]; next: string[]; kept: (number | undefined)[] }[] = []
   const lines = patch.replaceAll('\r\n', '\n').replace(/\n$/, '').split('\n')
   let [begun, files] = [false, 0]
   for (const [at, line] of lines.entries()) {
@@ -33,12 +35,12 @@ const hunksOf = (patch: string, path: string): readonly Hunk[] => {
     if (named !== undefined || AROUND.test(line) || (!begun && HEAD.test(line))) continue
     if (line.startsWith('@@')) {
       const below = (RANGE.test(line) ? line.replace(RANGE, '') : line.slice(2)).trim()
-      hunks.push({ old: [], next: [], ...(below !== '' && { below }) })
+      hunks.push({ old: [], next: [], kept: [], ...(below !== '' && { below }) })
       begun = true
       continue
     }
     // The first one may begin without a mark.
-    if (hunks.length === 0) hunks.push({ old: [], next: [] })
+    if (hunks.length === 0) hunks.push({ old: [], next: [], kept: [] })
     begun = true
     const [mark, text] = [line.slice(0, 1), line.slice(1)]
     if (mark !== '' && !' -+'.includes(mark))
@@ -46,7 +48,8 @@ const hunksOf = (patch: string, path: string): readonly Hunk[] => {
         'unprocessable',
         `line ${at + 1} of the patch begins with ${JSON.stringify(mark)}, not with @@, " ", - or +`,
       )
-    const { old, next } = hunks.at(-1)!
+    const { old, next, kept } = hunks.at(-1)!
+    if (mark !== '-') kept.push(mark === '+' ? undefined : old.length)
     if (mark !== '+') old.push(text)
     if (mark !== '-') next.push(text)
   }
@@ -84,28 +87,44 @@ const loosePlaceOf = (lines: readonly string[], old: readonly string[]): number 
   return refuse('unprocessable', `its lines are there ${places.length} times: ${advice}`)
 }
 
+/** The lines of a file with a hunk made at a place: lines that stay are as they were, and nothing ends the last one. */
+const withHunk = (lines: readonly string[], at: number, { old, next, kept }: Hunk, end: string): string[] => {
+  const behind = at + old.length
+  const now = next.map((line, nth) => (kept[nth] === undefined ? line + end : lines[at + kept[nth]]!))
+  const all = [...lines.slice(0, at), ...now, ...lines.slice(behind)]
+  if (end === '' || behind < lines.length) return all
+  const last = all.length - 1
+  return all.map((line, nth) => (nth === last ? bare(line) : nth < at - 1 ? line : bare(line) + end))
+}
+
+/** Lines that a hunk fits with other blanks, with it made; the last one keeps its end. */
+const looselyMade = (there: readonly string[], path: string, { old, next }: Hunk, form: FileForm): string[] => {
+  const text = there.join('\n')
+  const asked = { old: old.join('\n'), next: next.join('\n'), all: false }
+  const now = replaced(bare(text), path, asked, form).text
+  return next.length === 0 ? [] : (now + text.slice(bare(text).length)).split('\n')
+}
+
 /** Makes the changes of a patch in the text of a file; refuses all of them if one does not fit. */
 export const patched = (text: string, path: string, patch: string, form: FileForm): ReplacedText => {
   const hunks = hunksOf(patch, path)
   if (hunks.length === 0) refuse('unprocessable', 'the patch changes nothing')
   const end = form.eol === '\r\n' ? '\r' : ''
   const loose: number[] = []
-  const lines = text.split('\n')
+  let lines = text.split('\n')
   let from = 0
   for (const [nth, hunk] of hunks.entries()) {
     try {
       const at = placeOf(lines, hunk, from)
       if (at === undefined) {
         const begin = loosePlaceOf(lines, hunk.old)
-        const there = lines.slice(begin, begin + hunk.old.length).join('\n')
-        const [old, next] = [hunk.old.join('\n'), hunk.next.join('\n')]
-        const now = replaced(there, path, { old, next, all: false }, form).text.split('\n')
-        lines.splice(begin, hunk.old.length, ...now)
+        const now = looselyMade(lines.slice(begin, begin + hunk.old.length), path, hunk, form)
+        lines = [...lines.slice(0, begin), ...now, ...lines.slice(begin + hunk.old.length)]
         from = begin + now.length
         loose.push(nth + 1)
         continue
       }
-      lines.splice(at, hunk.old.length, ...hunk.next.map(line => line + end))
+      lines = withHunk(lines, at, hunk, end)
       from = at + hunk.next.length
     } catch (error) {
       if (!(error instanceof Refusal)) throw error

@@ -75,7 +75,7 @@ export const resumableOf = (turn: Turn, now: number): Resumable => {
     entry,
     words,
   } = turn
-  const { attempt, state, unheard = [], outsiders, round } = entry.fields
+  const { attempt, state, unheard = [], outsiders, tokens, round } = entry.fields
   const at = record.failure?.outage?.retryAt
   const failedAt = Math.min(now, at ?? now)
   const left = [
@@ -90,6 +90,7 @@ export const resumableOf = (turn: Turn, now: number): Resumable => {
       ...message,
       input: { ...message.input, ...providerChoiceOf(turn) },
       ...(lands && !outsiders && { lands }),
+      ...(tokens && { from: 'token' as const }),
       run: minted('r'),
       resumed: {
         from: run,

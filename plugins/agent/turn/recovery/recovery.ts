@@ -207,7 +207,7 @@ const restoreCards = async ({ engine, cards }: RestartDeps, turn: Turn): Promise
     return false
   })
   // The sender of an answer that only the log has is unknown.
-  const found = answered.length > before.length && { outsiders: true }
+  const found = answered.length > before.length && { outsiders: true, tokens: true }
   await turn.entry.change({ attempt: attempt + 1, answered, parked: up, ...found })
   const put = await Promise.all(up.map(card => turn.put(card)))
   await turn.log.settled()

@@ -11,6 +11,7 @@ const GROUPS = [
       { call: 'POST /approvals', turns: true },
       { call: 'GET /approvals', tokens: ['read'] },
       { call: 'GET /ports', tokens: ['read'] },
+      { call: 'GET /workspace/file', tokens: ['read'] },
       { call: 'GET /secrets', tokens: [] },
       { call: 'GET /vpn', tokens: [], turns: 'sandbox' },
     ],
@@ -127,6 +128,16 @@ t.test('a turn with the power passes reads on, and counts records of others as c
       t.same(asked.map(({ url }) => url).sort(), [...passes].sort())
     }
     t.same(outside, sandbox ? ['GET /approvals of the sandbox'] : [])
+    for (const [query, counts] of [
+      ['path=a&agent=c', false],
+      ['path=a&agent=c&%61gent=other', true],
+    ] as const) {
+      const [marked, passed] = [outside.length, asked.length]
+      const answer = ask(`/workspace/file?${query}`)
+      if (!sandbox) t.equal(await answer, 403)
+      else while (asked.length === passed) await new Promise(resolve => setTimeout(resolve, 5))
+      t.equal(outside.length > marked, sandbox && counts, `the private copy of another conversation: ${query}`)
+    }
     await entry.onOutsiders?.()
     t.equal(calls.at(-1), 'kernel.turn.narrow')
     turn.resolve()

@@ -20,7 +20,10 @@ const reach = ({
   readonly folders?: readonly object[]
 } = {}) =>
   reachOfTurn(
-    { message: { lands: true, attended: true, input: {}, ...message }, entry: { fields: { outsiders } } } as never,
+    {
+      message: { lands: true, from: 'session', attended: true, input: {}, ...message },
+      entry: { fields: { outsiders } },
+    } as never,
     { ...(openedByToken !== undefined && { openedByToken }) },
     { persona: persona as never, folders },
   )
@@ -31,6 +34,7 @@ t.test('what a turn reaches follows from its persona, its folders and who spoke 
   for (const [what, parts] of Object.entries({
     'a stranger began it': { message: { input: { outsideWake: 'webchat' } } },
     'somebody who may not land spoke in it': { outsiders: true },
+    'the program of an extension began it': { message: { from: 'extension', lands: undefined } },
     'a token opened the conversation': { openedByToken: 'x' },
     'it is limited to folders': { folders: [] },
     'its persona sees some repositories': { persona: { ...ALL, repos: ['a'] } },
@@ -53,22 +57,27 @@ t.test('what a turn reaches follows from its persona, its folders and who spoke 
 t.test('a turn changes the network where maintainers alone spoke and the policy allows it', async t => {
   const admitted = async ({
     verdict = 'allow',
-    message = {},
+    message: begun = {},
     byOutsiders = false,
     landsAlone = true,
+    byTokens = false,
+    spoken = {},
   }: {
     readonly verdict?: string
     readonly message?: object
     readonly byOutsiders?: boolean
     readonly landsAlone?: boolean
+    readonly byTokens?: boolean
+    readonly spoken?: object
   }) => {
     const asked: unknown[] = []
-    const turn = { run: 'r', byOutsiders, message: { byPerson: true, attended: true, ...message }, outside: 'a page' }
+    const message = { from: 'session', attended: true, ...begun }
+    const turn = { run: 'r', byOutsiders, byTokens, message, outside: 'a page' }
     const host = {
       serves: async () => true,
       call: async (_: string, input: unknown) => (asked.push(input), { verdict, reason: 'a rule says so' }),
     }
-    const conversations = { find: () => ({ landsAlone, actsAs: 'ops' }) }
+    const conversations = { find: () => ({ landsAlone, actsAs: 'ops', ...spoken }) }
     const deps = { host, engine: { live: (id: string) => (id === 'c' ? turn : undefined) }, conversations } as never
     const what = { type: 'vpn', text: 'connect office' } as const
     t.match(await refusalOf(() => admitTurn(deps, { ...what, conversationId: 'other' })), { status: 404 })
@@ -85,7 +94,11 @@ t.test('a turn changes the network where maintainers alone spoke and the policy 
   for (const parts of [
     { verdict: 'hold' },
     { verdict: 'deny' },
-    { message: { byPerson: undefined } },
+    { message: { from: 'token' } },
+    { message: { from: 'plugin' } },
+    { byTokens: true },
+    { spoken: { heardTokens: true } },
+    { spoken: { openedByToken: 'x' } },
     { byOutsiders: true },
     { landsAlone: false },
   ])

@@ -34,6 +34,16 @@ t.test('hunks are made in order, below the line that they name, with the line en
   t.match(blanks, { text: /stop\(\)/, found: 'hunk 1 was found with other blanks or line ends' })
 })
 
+t.test('the last line keeps its end, and lines that stay keep theirs', async t => {
+  t.equal(of('a\r\nb', '@@\n a\n-b\n+c\n').text, 'a\r\nc')
+  t.equal(of('a\r\nb\r\nc', '@@ c\n+d\n').text, 'a\r\nb\r\nc\r\nd')
+  t.equal(of('a\r\nb\r\nc', '@@\n b\n-c\n').text, 'a\r\nb')
+  t.equal(of('a\r\nb\r\n', '@@\n b\n+c\n').text, 'a\r\nb\r\nc\r\n')
+  t.equal(of('a\nb\r\nc\nd\n', '@@\n a\n b\n-c\n+x\n').text, 'a\nb\r\nx\nd\n', 'ends that are mixed stay so')
+  t.match(of('\ta\r\n\tb\r\n\tc', '@@\n a\n-b\n+x\n').text, /^\ta\r\n\tx\r\n\tc$/)
+  t.equal(of('\ta\r\n\tb\r\n\tc', '@@\n-  b\n').text, '\ta\r\n\tc', 'a line that goes leaves no empty one')
+})
+
 t.test('what does not fit, fits twice or changes another file is refused, and changes nothing', async t => {
   const refused = (patch: string, words: RegExp) => t.throws(() => of(FILE, patch), { message: words }, patch)
   refused('@@\n   run() {\n-    one()\n+    two()\n', /hunk 1 of 1: its lines are there 2 times: include more lines/)

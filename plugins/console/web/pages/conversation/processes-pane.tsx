@@ -18,9 +18,15 @@ const MOST_SHOWN = 64 * 1024
 /** The output of a command, read on while it is shown and the command runs. */
 const Output = ({ command: { conversationId, id, running } }: { command: BackgroundCommand }) => {
   const looks = useSignal(0)
-  const { data, error } = useRead(`${id} ${running} ${looks.value}`, () =>
-    askDaemon('GET /agent/processes/{conversationId}/{id}', { conversationId, id }),
-  )
+  const read = useRef({ text: '', to: 0 })
+  // Each look reads what came since the last one.
+  const { data: text, error } = useRead(`${id} ${running} ${looks.value}`, async () => {
+    const { text, to } = read.current
+    const part = await askDaemon('GET /agent/processes/{conversationId}/{id}', { conversationId, id, since: to })
+    const whole = part.from === to ? text + part.text : part.text
+    read.current = { text: whole.slice(-MOST_SHOWN), to: part.to }
+    return read.current.text
+  })
   useEffect(() => {
     if (!running) return
     const timer = setInterval(() => {
@@ -30,7 +36,6 @@ const Output = ({ command: { conversationId, id, running } }: { command: Backgro
   }, [running])
   const box = useRef<HTMLDivElement>(null)
   const follows = useRef(true)
-  const text = data?.text.slice(-MOST_SHOWN)
   useEffect(() => {
     const shown = box.current?.querySelector('pre')
     if (shown && follows.current) shown.scrollTop = shown.scrollHeight
