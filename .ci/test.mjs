@@ -40,13 +40,16 @@ const LEFT_OUT = new RegExp(
 
 /** The longest begin first, so that nothing long is left for the end. */
 const LONG = new RegExp(
-  String.raw`^dist/test/(?:apart|attack/attempts/hostile.*|bench|museum/museum|shipped/shipped`
+  String.raw`^dist/test/(?:attack/(?:ordinary-user|work/(?:every-name|no-plain-files)|wall/containers)|bench`
+    + String.raw`|museum/museum|programs/.*|readme|shipped/shipped`
     + String.raw`|crash/(?:failpoints/.*|random.*|access|turns|extensions))\.test\.js$`,
 )
+/** Tap starts files in the order of their names: this folder is before the others. */
+const AHEAD = 'dist/test/ahead'
 
 const args = process.argv.slice(2)
 const words = args.filter(arg => !arg.startsWith('-'))
-const all = globSync('dist/test/**/*.test.js', { exclude: ['**/fixtures/**', '**/bench/**', '**/together/**'] })
+const all = globSync('dist/test/**/*.test.js', { exclude: ['**/fixtures/**', '**/bench/**', '**/{ahead,together}/**'] })
   .map(file => file.split(sep).join('/'))
   .sort()
 const named = (file, word) =>
@@ -62,14 +65,18 @@ if (words.length && !files.length) {
   process.exit(1)
 }
 
+const nameOf = file => file.replace(/^dist\/test\//, '').replace(/\.test\.js$/, '')
+
 const groupsOf = (files, size) =>
   Array.from({ length: Math.ceil(files.length / size) }, (_, at) => files.slice(at * size, (at + 1) * size))
 
 /** What tap starts, each with the test files in it: one of those that run alone, or a few of the others. */
 const processes = files => {
   const folder = 'dist/test/together'
-  rmSync(folder, { recursive: true, force: true })
-  mkdirSync(folder, { recursive: true })
+  for (const each of [folder, AHEAD]) {
+    rmSync(each, { recursive: true, force: true })
+    mkdirSync(each, { recursive: true })
+  }
   const others = files.filter(file => !ALONE.test(file))
   const groups = [
     ...groupsOf(
@@ -88,8 +95,13 @@ const processes = files => {
     return { file, files: several }
   })
   const alone = files.filter(file => ALONE.test(file)).map(file => ({ file, files: [file] }))
+  const ahead = ({ file }) => {
+    const first = `${AHEAD}/${nameOf(file).replaceAll('/', '-')}.test.js`
+    writeFileSync(first, `import '../${nameOf(file)}.test.js'\n`)
+    return { file: first, files: [file] }
+  }
   const isLong = ({ file }) => LONG.test(file)
-  return [...alone.filter(isLong), ...shared, ...alone.filter(each => !isLong(each))]
+  return [...alone.filter(isLong).map(ahead), ...shared, ...alone.filter(each => !isLong(each))]
 }
 
 // The superuser's tests have their folders in memory: a disk takes its time for files that live short.
@@ -110,16 +122,16 @@ const tap = (files, options = [], env = {}) => {
   ]
   return spawnSync(program, rest, { stdio: 'inherit', env: { ...process.env, ...env } }).status ?? 1
 }
-const nameOf = file => file.replace(/^dist\/test\//, '').replace(/\.test\.js$/, '')
-
 const began = Date.now()
 /** What tap recorded of a process, and of each file in it: a file without an end has failed. */
 const ended = ({ file, files }) => {
   const result = join('.tap/test-results', `${file}.tap`)
   const report = existsSync(result) && statSync(result).mtimeMs >= began ? readFileSync(result, 'utf8') : ''
   const seconds = (line, end) => Number(line.match(new RegExp(`# time=([\\d.]+)ms${end}`))?.[1] ?? 0) / 1000
-  if (files.length === 1 && files[0] === file)
-    return [{ file, seconds: seconds(report, '\\s*$'), failed: !report || /^(?:not ok|Bail out!)/m.test(report) }]
+  if (files.length === 1)
+    return [
+      { file: files[0], seconds: seconds(report, '\\s*$'), failed: !report || /^(?:not ok|Bail out!)/m.test(report) },
+    ]
   return files.map(file => {
     const line = report.split('\n').find(line => /^(?:not )?ok \d/.test(line) && line.includes(` - ${file}`)) ?? ''
     return { file, seconds: seconds(line, ''), failed: !line.startsWith('ok') }

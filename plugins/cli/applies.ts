@@ -87,12 +87,12 @@ export class Applies {
     return this.#kept !== undefined && (await this.#runs(this.#kept))
   }
 
-  /** Starts one as the caller, unless one runs. */
-  async start(context: Context): Promise<void> {
-    await this.#starts.with(KEY, () => this.#start(context), context.signal)
+  /** Starts one as the caller, unless one runs; with `expect` only of what a plan showed. */
+  async start(context: Context, expect?: string): Promise<void> {
+    await this.#starts.with(KEY, () => this.#start(context, expect), context.signal)
   }
 
-  async #start(context: Context): Promise<void> {
+  async #start(context: Context, expect: string | undefined): Promise<void> {
     if (await this.isRunning()) return
     await this.#program.commands.facts()
     for (const program of PROGRAMS) await needProgram(program)
@@ -118,7 +118,11 @@ export class Applies {
         program: this.#program.file,
         workspace: host.place.workspace,
         file: this.#fileOf(kept),
-        commands: CHAIN.map(command => ['deploy', command]),
+        commands: CHAIN.map(command => [
+          'deploy',
+          command,
+          ...(command === 'apply' && expect !== undefined ? ['--expect', expect] : []),
+        ]),
         ...(secrets.folder !== undefined && { secrets: secrets.folder }),
       }
       await startJob(host, { name: SESSION, label: 'Deployment', purpose: kept.id, order, env: credential.env })

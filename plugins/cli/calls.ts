@@ -55,8 +55,8 @@ export const cliCalls = (
       apply: await applyFor(caller),
     }),
     'POST /cli': ({ args }, context) => runs.run(args, context),
-    'POST /cli/apply': async (_, context) => {
-      await applies.start(context)
+    'POST /cli/apply': async ({ expect }, context) => {
+      await applies.start(context, expect)
       return OK
     },
     'GET /cli/apply/events': (_, context) => events(context),

@@ -9,6 +9,7 @@ export const cli: CliTable<CliCalls> = {
       call: 'GET /cli',
       rows: 'commands',
       columns: { command: 'args', 'what it does': 'summary' },
+      none: 'no commands',
     },
     run: { call: 'POST /cli', args: ['args'], examples: ['version', 'deploy plan'] },
     apply: { call: 'POST /cli/apply', done: 'the deployment is being applied; {sandbox} cli events follows it' },

@@ -1,6 +1,6 @@
 import typia, { type tags } from 'typia'
 import type { Contract, Replies, Requests, Stream } from '../../sdk/contract.js'
-import type { Count, Millis, Ok } from '../../sdk/types.js'
+import type { ContentDigest, Count, Millis, Ok } from '../../sdk/types.js'
 
 /**
  * One line of the program: `start`, `log`, `node`, `result`, `error` and `exit` are its own; the daemon adds `text` for
@@ -84,7 +84,8 @@ export interface CliCalls extends CliServices {
   /**
    * Bring what should run onto the machines: resolve, apply, adopt, as one job in a terminal.
    *
-   * It answers at once, and starts nothing while one runs. Ending its terminal ends it. It outlives the daemon.
+   * It answers at once, and starts nothing while one runs. Ending its terminal ends it. It outlives the daemon. With
+   * `expect`, the digest that a plan answered, it fails when anything else should run by now.
    *
    * - 409: there is no deployment configuration, or secrets that it needs are not stored; both are named
    * - 422: the configuration cannot be read
@@ -92,7 +93,7 @@ export interface CliCalls extends CliServices {
    * - 501: the program, `ssh`, `git` or a program for terminals is missing
    * - 503: secrets are locked, or terminals are not served
    */
-  'POST /cli/apply'(): Ok
+  'POST /cli/apply'(input: { expect?: ContentDigest }): Ok
 
   /**
    * Play what the current or last apply printed, from its first line, and follow it until it ends.

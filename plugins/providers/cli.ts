@@ -17,7 +17,7 @@ export const cli: CliTable<DefinedProviderCalls> = {
         detail: 'detail',
       },
       none: 'no providers',
-      more: { problems: 'problems.message' },
+      more: { 'not loaded': 'problems.file', because: 'problems.message' },
     },
     models: {
       call: 'GET /providers/{provider}/models',

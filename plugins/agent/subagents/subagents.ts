@@ -11,6 +11,7 @@ import type { Frame, SubagentStatus, SubagentUpdateFrame } from '../turn/frames/
 import { endSubagent, type SubagentEnd } from './end.js'
 import type { AdmitStep } from '../spending/admission.js'
 import { underSubagent } from './frames.js'
+import { writeFailure } from '../../../sdk/node/files/disk.js'
 import { timeoutAfter } from '../turn/timeout-after.js'
 import type { Providers } from '../providers/providers.js'
 import type { JoinedSubagent } from '../tools/tool.js'
@@ -270,7 +271,8 @@ export class Subagents {
     }
   }
 
-  #sentence(error: unknown): string {
+  #sentence(cause: unknown): string {
+    const error = writeFailure(cause)
     if (error instanceof Refusal && error.reason !== 'failed') return error.message
     this.#deps.log.error('a subagent failed because of a bug', {
       run: this.#deps.turn.run,

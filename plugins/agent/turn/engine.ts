@@ -1,7 +1,7 @@
 import { Refusal, ignored } from '../../../sdk/index.js'
 import type { RefusalBody } from '../../../sdk/refusal.js'
 import { GitFailure } from '../../../sdk/node/programs/git.js'
-import { isFull } from '../../../sdk/node/files/disk.js'
+import { isFull, writeFailure } from '../../../sdk/node/files/disk.js'
 import { failpoint } from '../../../sdk/node/failpoint.js'
 import type { Conversation, ConversationState, TurnInput } from '../contract.js'
 import { framesOf } from './frames/frame-log.js'
@@ -245,7 +245,9 @@ export class Engine {
     return adapterRun.left
   }
 
-  #fail(turn: Turn, error: unknown): void {
+  #fail(turn: Turn, cause: unknown): void {
+    // A full disk is the person's to mend.
+    const error = writeFailure(cause)
     const known = (error instanceof Refusal && error.reason !== 'failed') || error instanceof GitFailure
     if (!known)
       this.#deps.host.log.error('a turn failed because of a bug', {

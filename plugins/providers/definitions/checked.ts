@@ -1,3 +1,4 @@
+import { explain } from '../../../sdk/index.js'
 import { isLoopbackHostname, isPrivateAddress } from '../../../sdk/node/models/outgoing.js'
 import { RESERVED_IDS } from '../reserved-ids.js'
 import { parseDefinition, type DefinedAuth, type ProviderDefinition } from './contract.js'
@@ -50,8 +51,10 @@ const parsedDefinition = (text: string): ProviderDefinition => {
     throw new Error(`expected JSON: ${(error as Error).message.slice(0, 120)}`)
   }
   if (result.success) return result.data
-  const [first] = result.errors
-  throw new Error(`${first?.path.replace('$input.', '')}: expected ${first?.expected}`)
+  const [first] = explain(result.errors, '$input')
+  throw new Error(
+    `${first?.path}: expected ${first?.expected}${first?.value === undefined ? '' : `, found ${first.value}`}`,
+  )
 }
 
 const comesBack = (address: string): boolean => {

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import { assertInventory, type DeployEntry } from '../../node/deploy/entries.js'
 import {
@@ -16,6 +16,7 @@ import {
 } from '../../node/deploy/desired.js'
 import { DEPLOY_KINDS } from '../../node/deploy/kinds.js'
 import type { LinePrinter, NodeLine } from '../lines/lines.js'
+import { SELF } from '../terminal/own-name.js'
 import { CommandFailure, EXIT, type Terminal } from '../verb.js'
 import { digestOf, environmentOf, planFor, serviceFor, type PlannedNode, type SeenNode } from './plan.js'
 import { commitRecord, deployEntries, readRecord, recordText } from './records.js'
@@ -28,6 +29,8 @@ import { tarOf, textEntry, type TarEntry } from './tar.js'
 export interface DeployRun {
   readonly terminal: Pick<Terminal, 'cwd' | 'env' | 'signal' | 'version'>
   readonly print: LinePrinter
+  /** The digest that a plan showed: an apply of anything else is refused. */
+  readonly expect?: string
 }
 
 const refused = (message: string): never => {
@@ -114,8 +117,16 @@ const lookAt = async (machine: RemoteMachine, host: DeployHost, id: string): Pro
   })
 }
 
-const keyOf = ({ terminal }: DeployRun, { name, sshKey }: DeployHost): string =>
-  terminal.env[sshKey] || refused(`${name}: store its SSH key among the secrets as ${sshKey}`)
+/** Refuses for want of a value: a run of the daemon gets stored ones, a person's shell what it exported. */
+const lacks = ({ terminal: { env } }: DeployRun, name: string, what: string, key: string): never =>
+  refused(
+    env.SANDBOX_RUN_TOKEN === undefined
+      ? `${name}: expected its ${what} in the variable ${key}; with the stored one: ${SELF} cli run deploy plan`
+      : `${name}: store its ${what} among the secrets as ${key}`,
+  )
+
+const keyOf = (run: DeployRun, { name, sshKey }: DeployHost): string =>
+  run.terminal.env[sshKey] || lacks(run, name, 'SSH key', sshKey)
 
 /** What ran when it was recorded last; only machines that could be declared so are asked. */
 const runningRecord = async (workspace: string): Promise<RunningState | undefined> => {
@@ -158,10 +169,22 @@ const withDigests = (run: DeployRun, state: DesiredState, host: DeployHost) =>
     .filter(node => node.host === host.name)
     .map(node => {
       for (const { key, required } of node.secrets)
-        if (required && !run.terminal.env[key]) refused(`${node.name}: store its secret as ${key}`)
+        if (required && !run.terminal.env[key]) lacks(run, node.name, 'secret', key)
       const environment = environmentOf(node, run.terminal.env)
       return { node, environment, digest: digestOf(node, environment) }
     })
+
+/** What tells everything that should run from anything else, as a plan shows it. */
+const digestOfAll = (run: DeployRun, state: DesiredState): string =>
+  createHash('sha256')
+    .update(
+      JSON.stringify(
+        state.hosts
+          .flatMap(host => withDigests(run, state, host).map(({ node, digest }) => [host, node.name, digest]))
+          .concat([[state.id]]),
+      ),
+    )
+    .digest('hex')
 
 const SHOWN = { create: 'created', update: 'updated', delete: 'deleted', none: 'unchanged' } as const
 
@@ -187,8 +210,10 @@ export const deployPlan = async (run: DeployRun): Promise<number> => {
     return true
   })
   const counts = countsOf(all)
-  await run.print.result(counts, [
+  const digest = succeeded ? digestOfAll(run, state) : undefined
+  await run.print.result({ ...counts, ...(digest !== undefined && { digest }) }, [
     `${counts.create} to create, ${counts.update} to update, ${counts.delete} to delete, ${counts.none} unchanged`,
+    ...(digest === undefined ? [] : [`exactly this is applied with --expect ${digest}`]),
   ])
   return succeeded ? EXIT.ok : EXIT.failed
 }
@@ -241,6 +266,8 @@ export const deployApply = async (run: DeployRun): Promise<number> => {
   // The file is one of the workspace: what it says counts only as far as the configuration says the same.
   if (!isDeepStrictEqual(JSON.parse(JSON.stringify(state)), resolved))
     refused('the configuration or a source changed since it was resolved: run deploy resolve again')
+  if (run.expect !== undefined && run.expect !== digestOfAll(run, state))
+    refused('what should run is no longer what the plan showed: make a plan again')
   const done: PlannedNode[] = []
   const work = async (at: LookedAt): Promise<boolean> => {
     let succeeded = true

@@ -38,13 +38,16 @@ export const deploy: Verb = {
   name: 'deploy',
   usage: DEPLOY_COMMANDS.map(({ name }) => name).join('|'),
   summary: 'run the services and apps of the inventory on its machines',
-  examples: ['deploy plan', 'deploy resolve && sandbox deploy apply && sandbox deploy adopt'],
+  examples: ['deploy plan', 'deploy resolve', 'deploy apply', 'deploy adopt'],
   notes: [
     ...DEPLOY_COMMANDS.map(({ name, summary }) => `${name}: ${summary}`),
     'It works in the folder of a workspace, and reads keys and passwords from variables with their names in the secret',
     'store, such as HOST_SSH_KEY_HOME. A daemon runs it with the stored ones: cli apply.',
   ],
-  flags: { json: { help: 'print JSON, one value a line' } },
+  flags: {
+    expect: { value: 'DIGEST', help: 'apply only what a plan showed with this digest' },
+    json: { help: 'print JSON, one value a line' },
+  },
   least: 1,
   most: 1,
   run: (terminal: Terminal, given) => {
@@ -52,6 +55,12 @@ export const deploy: Verb = {
     const command =
       DEPLOY_COMMANDS.find(each => each.name === name)
       ?? misused(`expected deploy ${deploy.usage}, found ${name.slice(0, 60)}`)
-    return command.run({ terminal, print: linePrinter(terminal, given.on('json')) })
+    const expect = given.text('expect')
+    if (expect !== undefined && !command.applies) misused('--expect: expected deploy apply')
+    return command.run({
+      terminal,
+      print: linePrinter(terminal, given.on('json')),
+      ...(expect !== undefined && { expect }),
+    })
   },
 }

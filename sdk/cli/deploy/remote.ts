@@ -31,13 +31,17 @@ const AGENT_MS = 5000
 
 const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`
 
+/** Where programs in Python say that they are when they fail, which says nothing to people. */
+const TRACE =
+  /^(?:Traceback \(most recent|File ".*", line \d|return |raise |self\.|[~^]+$|During handling|subprocess\.)/
+
 /** The end of what a program said of its failure, on one line. */
 const wordsOf = (text: string): string =>
   text
     .slice(-MOST_WORDS)
     .split('\n')
     .map(line => line.trim())
-    .filter(Boolean)
+    .filter(line => line !== '' && !TRACE.test(line))
     .slice(-5)
     .join('; ')
 

@@ -24,6 +24,6 @@ export const leftInBackground = async (
     if (signal.aborted || !(error instanceof Refusal)) throw error
     return undefined
   })
-  const running = found?.processes.filter(one => one.running).length ?? 0
+  const running = (found?.processes ?? []).filter(one => one.running).length
   return running > 0 ? backgroundLine(conversationId, running) : undefined
 }

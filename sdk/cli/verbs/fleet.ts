@@ -249,7 +249,8 @@ export const landWork = async (
   const outstanding = owedOf(changes).filter(({ tooLarge }) => tooLarge === undefined).length
   const result = await client.call('POST /agents/{id}/land', { id, expect: shownTips(changes), ...how }, { signal })
   await write(terminal, json ? jsonLine(result) : `${landingLines(result, outstanding, terminal.colour).join('\n')}\n`)
-  if (!result.landed) return EXIT.refused
+  // The repositories of a workspace are independent: one that refuses does not undo another.
+  if (!result.landed) return wroteOf(result).length > 0 ? EXIT.failed : EXIT.refused
   if (message === undefined) {
     if (!json) await write(terminal, uncommittedLines(result))
     return EXIT.ok
@@ -306,12 +307,14 @@ const uncommittedLines = ({ uncommitted = [], resolving = [] }: LandResult): str
   return `new conversations start from the last commit, without it; next: ${SELF} git commit "MESSAGE"${repo}${what}\n`
 }
 
+/** The repositories that a landing wrote in. */
+const wroteOf = ({ uncommitted = [], moved = [] }: LandResult): string[] => [
+  ...new Set([...uncommitted, ...moved].map(({ repo }) => repo)),
+]
+
 /** The lines that say how a landing ended. */
-export const landingLines = (
-  { landed, conflicts = [], resolving = [], tooLarge = [], moved = [], ignored = [] }: LandResult,
-  outstanding: number,
-  colour: boolean,
-): string[] => {
+export const landingLines = (result: LandResult, outstanding: number, colour: boolean): string[] => {
+  const { landed, conflicts = [], resolving = [], tooLarge = [], moved = [], ignored = [] } = result
   const { green, yellow } = stylesOf(colour)
   const large = tooLarge.map(({ reason }) => yellow(`  ${oneLine(reason)}`))
   const said = [
@@ -321,7 +324,11 @@ export const landingLines = (
     ),
     ...large,
   ]
-  if (!landed) return [yellow('not landed:'), ...conflictLines(conflicts), ...said]
+  if (!landed) {
+    const wrote = wroteOf(result).map(repo => (repo === 'root' ? 'the workspace' : oneLine(repo)))
+    const partly = wrote.length > 0 ? [green(`landed in ${wrote.join(', ')}`)] : []
+    return [...partly, yellow('not landed:'), ...conflictLines(conflicts), ...said]
+  }
   if (outstanding === 0 && large.length > 0) return [yellow('nothing landed:'), ...large]
   if (outstanding === 0 && said.length > 0) return [green('landed:'), ...said]
   if (outstanding === 0) return [green('landed: nothing was outstanding, the workspace already has all changes')]

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { dataFolders } from '../../node/files/state-folder.js'
+import { ownEnv, ownProgram, run } from '../../node/programs/run.js'
 import { packageFolder } from '../../node/programs/package.js'
 import { everyGitdir, gitdirsIn } from '../../node/wall/gitdirs.js'
 import { runningDaemons, stateRoot } from '../daemon/daemon.js'
@@ -64,7 +65,11 @@ export const uninstall: Verb = {
       ...removed.services.map(name => `removed the service ${name}; its daemon is stopped`),
       ...removed.data.map(folder => `removed the data in ${oneLine(folder)}`),
       ...(removed.link === undefined && removed.services.length + removed.data.length === 0
-        ? ['there is no link, no service and no data to remove']
+        ? [
+            data.length > 0
+              ? 'there is no link and no service to remove'
+              : 'there is no link, no service and no data to remove',
+          ]
         : []),
       ...data.map(folder => `kept the data in ${oneLine(folder)}`),
       ...histories.map(folder => `kept ${oneLine(folder)}: the history of repositories of the workspace is there`),
@@ -85,6 +90,17 @@ const wantsData = async (terminal: Terminal, given: GivenArguments, folders: rea
   return terminal.interactive && !given.on('yes') && !given.on('json') && confirmed(terminal, given, question, '--data')
 }
 
+/** Ends the terminals of a data folder, which outlive its daemon. */
+const endTerminals = async (data: string): Promise<void> => {
+  const cwd = join(data, 'system', 'terminals')
+  const sockets = await readdir(cwd).catch(() => [])
+  const program = sockets.length > 0 ? await ownProgram('tmux') : undefined
+  if (program === undefined) return
+  // One that has no server answers with a failure.
+  for (const socket of sockets)
+    await run(program, ['-S', socket, '-N', 'kill-server'], { cwd, env: await ownEnv(), timeoutMs: 10_000 })
+}
+
 /**
  * Removes data folders, and what daemons keep beside them. The git folders of repositories that were cloned or begun
  * here stay, since folders of the workspace point to them; they are returned.
@@ -92,6 +108,7 @@ const wantsData = async (terminal: Terminal, given: GivenArguments, folders: rea
 const removeData = async (state: string, folders: readonly string[]): Promise<string[]> => {
   const histories: string[] = []
   for (const folder of folders) {
+    await endTerminals(folder)
     const kept = (await everyGitdir(folder)).length > 0 ? gitdirsIn(folder) : undefined
     if (kept !== undefined) histories.push(kept)
     for (const name of kept === undefined ? [''] : await readdir(folder))

@@ -164,6 +164,9 @@ export const homeEnv = ({ dir, caches, gitconfig }: WallHome, { PATH = '' }: Env
 
 interface Identity {
   readonly stamp: string
+  readonly name: string
+  readonly email: string
+  /** Both as a file of git's settings. */
   readonly text: string
 }
 
@@ -176,7 +179,16 @@ const personal = (): string[] => [
 ]
 
 /** A file with only the name and e-mail of the person's git settings. */
-const identityFile = async (data: string): Promise<string> => {
+const identityFile = async (data: string): Promise<string> => note(data, (await currentIdentity()).text)
+
+/** The name and e-mail in the git settings of the person on this machine; empty where they have none. */
+export const personalIdentity = async (): Promise<{ readonly name: string; readonly email: string }> => {
+  const { name, email } = await currentIdentity()
+  return { name, email }
+}
+
+/** As the settings say it now: they are read again when their files changed. */
+const currentIdentity = async (): Promise<Identity> => {
   const stamps = await Promise.all(
     personal().map(path =>
       stat(path).then(
@@ -187,21 +199,15 @@ const identityFile = async (data: string): Promise<string> => {
   )
   const stamp = stamps.join('\n')
   if ((await identity)?.stamp !== stamp) identity = readIdentity(stamp)
-  return note(data, (await identity)!.text)
+  return (await identity)!
 }
 
 const readIdentity = async (stamp: string): Promise<Identity> => {
-  const values = await Promise.all(
-    ['name', 'email'].map(async key => [key, await personalSetting(`user.${key}`)] as const),
-  )
-  const lines = values.flatMap(([key, value]) => (value === '' ? [] : [`\t${key} = ${quoted(value)}`]))
-  return { stamp, text: lines.length > 0 ? ['[user]', ...lines, ''].join('\n') : '' }
-}
-
-/** The name and e-mail in the git settings of the person on this machine; empty where they have none. */
-export const personalIdentity = async (): Promise<{ readonly name: string; readonly email: string }> => {
   const [name, email] = await Promise.all([personalSetting('user.name'), personalSetting('user.email')])
-  return { name, email }
+  const lines = Object.entries({ name, email }).flatMap(([key, value]) =>
+    value === '' ? [] : [`\t${key} = ${quoted(value)}`],
+  )
+  return { stamp, name, email, text: lines.length > 0 ? ['[user]', ...lines, ''].join('\n') : '' }
 }
 
 const personalSetting = async (key: string): Promise<string> => {

@@ -23,10 +23,10 @@ t.test('killed before the job of an apply began, it is interrupted, and the next
     value: sshKey(join(where.data, '..'), 'key').private,
   })
   await first.kill9()
-  await dies(t, where, 'cli.apply.kept', ({ once: client }) => client.call('POST /cli/apply'))
+  await dies(t, where, 'cli.apply.kept', ({ once: client }) => client.call('POST /cli/apply', {}))
   const { client } = await spawnDaemon(t, where)
   t.match((await client.call('GET /cli')).apply, { state: 'interrupted' })
-  await client.call('POST /cli/apply')
+  await client.call('POST /cli/apply', {})
   const state = async () => (await client.call('GET /cli')).apply
   for (const end = Date.now() + 30_000; (await state()).state === 'running' && Date.now() < end;) await delay(50)
   t.match(await state(), { state: 'failed', command: 'apply', code: 1 })

@@ -59,7 +59,7 @@ t.test('without a credential, with a token and with a wrong body nothing is run'
     reason: 'forbidden',
     message: /control tokens cannot/,
   })
-  await t.rejects(lander.call('POST /cli/apply'), { reason: 'forbidden', message: /control tokens cannot/ })
+  await t.rejects(lander.call('POST /cli/apply', {}), { reason: 'forbidden', message: /control tokens cannot/ })
   await t.rejects(lander.call('GET /cli/apply/events'), { reason: 'forbidden', message: /control tokens cannot/ })
   for (const args of [
     [],
@@ -186,7 +186,7 @@ t.test('a command that fails ends with its code and its last words, and is in th
 
 t.test('without an apply the stream of events is over at once, and none starts without a configuration', async t => {
   t.same(await allOf(await client.call('GET /cli/apply/events')), [])
-  await t.rejects(client.call('POST /cli/apply'), { reason: 'conflict', message: /connect the card DevOps/ })
+  await t.rejects(client.call('POST /cli/apply', {}), { reason: 'conflict', message: /connect the card DevOps/ })
   t.same((await client.call('GET /cli')).apply, { state: 'idle' })
 })
 

@@ -104,16 +104,16 @@ t.test('what the inventory declares runs on a machine, and goes with its entry',
     return { lines, apply: done!.apply as ApplyRun }
   }
   const apply = async () => {
-    await call('POST /cli/apply')
+    await call('POST /cli/apply', {})
     return over()
   }
   const lock = () => target.run('flock -n ~/.local/share/sandbox-deploy/*/apply.lock echo free || echo held')
   const applyState = async () => (await call('GET /cli')).apply
 
-  await t.rejects(call('POST /cli/apply'), { reason: 'conflict', message: /no deployment configuration/ })
+  await t.rejects(call('POST /cli/apply', {}), { reason: 'conflict', message: /no deployment configuration/ })
   await call('POST /inventory', home)
   await call('POST /inventory', shop)
-  await t.rejects(call('POST /cli/apply'), { reason: 'conflict', message: /not stored: HOST_SSH_KEY_HOME$/ })
+  await t.rejects(call('POST /cli/apply', {}), { reason: 'conflict', message: /not stored: HOST_SSH_KEY_HOME$/ })
   await call('POST /secrets', { key: 'HOST_SSH_KEY_HOME', value: target.key })
   await call('POST /secrets', { key: 'APP_ENV_SHOP', value: `GREETING=${SECRET}\n` })
 
@@ -125,9 +125,22 @@ t.test('what the inventory declares runs on a machine, and goes with its entry',
     t.same(done, { code: 0 })
   })
 
+  await t.test('an apply of anything else than the plan showed is refused, and nothing runs', async t => {
+    const { lines } = await streamed(daemon, '/cli', { body: { args: ['deploy', 'plan'] } })
+    const { digest } = lines.findLast(({ kind }) => kind === 'result') as { digest?: string }
+    t.match(digest, /^[0-9a-f]{64}$/)
+    await call('POST /secrets', { key: 'APP_ENV_SHOP', value: 'GREETING=another\n' })
+    await call('POST /cli/apply', { expect: digest! })
+    const other = await over()
+    t.match(other.apply, { state: 'failed', command: 'apply' })
+    t.match(JSON.stringify(other.lines), /no longer what the plan showed/)
+    t.same(await plan(), { 'app.shop': 'create' })
+    await call('POST /secrets', { key: 'APP_ENV_SHOP', value: `GREETING=${SECRET}\n` })
+  })
+
   await t.test('followers of an apply see the same lines once and in order, also one that reconnects', async t => {
-    await call('POST /cli/apply')
-    await call('POST /cli/apply')
+    await call('POST /cli/apply', {})
+    await call('POST /cli/apply', {})
     const first = streamed(daemon, '/cli/apply/events')
     const start = await streamed(daemon, '/cli/apply/events', { most: 6 })
     const rest = await streamed(daemon, '/cli/apply/events', { lastId: start.ids.at(-1)! })
@@ -147,6 +160,8 @@ t.test('what the inventory declares runs on a machine, and goes with its entry',
       events.filter(({ type }) => type.startsWith('cli.apply.')).map(({ type, extra }) => [type, extra]),
       [
         ['cli.apply.ended', { state: 'succeeded', code: 0 }],
+        ['cli.apply.started', undefined],
+        ['cli.apply.ended', { state: 'failed', code: 5 }],
         ['cli.apply.started', undefined],
       ],
     )
@@ -186,7 +201,7 @@ t.test('what the inventory declares runs on a machine, and goes with its entry',
   /** Starts an apply that has something to do, and waits until it does it. */
   const begun = async (page: string): Promise<number> => {
     writeFileSync(join(where.workspace, 'shop/index.html'), page)
-    await call('POST /cli/apply')
+    await call('POST /cli/apply', {})
     const { processes } = await until(
       async () => ({ processes: jobsOf(where.data) }),
       ({ processes: found }) => found.length > 0,

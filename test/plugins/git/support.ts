@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import type { Test } from 'tap'
 import type { Handlers } from '../../../sdk/contract.js'
 import type { Api } from '../../../sdk/api.js'
-import { daemonWith, inGit, type Support } from '../../support/daemon.js'
+import { daemonWith, folderOf, inGit, type Support } from '../../support/daemon.js'
 import { clientOf, People } from '../../support/people.js'
 
 /** A daemon that serves git, and people: `mai` a maintainer, `col` a collaborator, `ann` limited to `docs`. */
@@ -22,6 +22,12 @@ export const gitWorld = async (
   groups: readonly string[] = [],
   fakes: Partial<Handlers<Api>> = {},
 ): Promise<GitWorld> => {
+  // The author would be the person who runs the tests, if they have settings of git.
+  const { HOME } = process.env
+  process.env.HOME = folderOf(t)
+  t.teardown(() => {
+    process.env.HOME = HOME
+  })
   const people = new People()
   people.add('owner@sandbox.local', 'owner')
   people.add('mai@example.org', 'maintainer')

@@ -5,7 +5,7 @@ import { chmodSync, cpSync, existsSync, readFileSync, rmSync, symlinkSync, write
 import { join } from 'node:path'
 import t from 'tap'
 import { refusalOf } from '../../kernel/auth/memory.js'
-import { inGit } from '../../support/daemon.js'
+import { folderOf, inGit, makeWorkspace, spawnDaemon } from '../../support/daemon.js'
 import { exactly } from '../../support/lists.js'
 import { commitAll, gitWorld, put, repoAt, tryGit } from './support.js'
 
@@ -143,6 +143,35 @@ t.test('commit: staged changes, paths, everything, amend, nothing, and the autho
   t.ok(events.some(({ type }) => type === 'git.committed'))
 })
 
+t.test('paths alone: what else is staged stays staged', async t => {
+  const { repo, at } = fresh({ f: '1\n', gone: 'x\n', ':(top)odd*': 'o\n', odd1: 'o\n' })
+  put(at, { f: '2\n', 'new/file': 'n\n', ':(top)odd*': 'changed\n', odd1: 'mine\n', 'staged.txt': 's\n' })
+  inGit(at, 'add', 'staged.txt', 'odd1')
+  rmSync(join(at, 'gone'))
+  const paths = ['f', 'gone', 'new/file', ':(top)odd*']
+  const alone = await client.call('POST /git/{repo}/commit', { repo, message: 'm', paths, only: true })
+  t.match(alone, { committed: true })
+  t.same(inGit(at, 'show', '--name-only', '--format=').trim().split('\n').sort(), [...paths].sort())
+  t.equal(status(at), 'M  odd1\nA  staged.txt\n')
+  const again = await client.call('POST /git/{repo}/commit', { repo, message: 'm', paths: ['f'], only: true })
+  t.match(again, { committed: false }, 'what is staged besides does not count')
+  t.match(await refusalOf(() => client.call('POST /git/{repo}/commit', { repo, message: 'm', only: true })), {
+    status: 400,
+    message: 'only: expected with paths, found without',
+  })
+})
+
+t.test('commits of the owner of this machine have the name of their own git settings', async t => {
+  const folder = folderOf(t)
+  const at = join(folder, 'workspace')
+  makeWorkspace(at)
+  writeFileSync(join(folder, '.gitconfig'), '[user]\n\tname = Ann Example\n\temail = ann@example.org\n')
+  const own = await spawnDaemon(t, { workspace: at, data: join(folder, 'data'), env: { HOME: folder } })
+  put(at, { f: '1\n' })
+  await own.client.call('POST /git/{repo}/commit', { repo: 'root', message: 'm', all: true })
+  t.equal(inGit(at, 'log', '-1', '--format=%an <%ae> %cn').trim(), 'Ann Example <ann@example.org> Ann Example')
+})
+
 t.test('a hook that refuses is named, and the index is as before; hooks run behind the wall', async t => {
   const { repo, at } = fresh({ f: '1\n' })
   const hook = join(at, '.git/hooks/pre-commit')
@@ -153,6 +182,9 @@ t.test('a hook that refuses is named, and the index is as before; hooks run behi
   const refused = await refusalOf(() => client.call('POST /git/{repo}/commit', { repo, message: 'm', all: true }))
   t.match(refused, { status: 409, message: 'f: line 1: no twos' })
   t.equal(status(at), before)
+  writeFileSync(hook, '#!/bin/sh\nexit 1\n')
+  const silent = await refusalOf(() => client.call('POST /git/{repo}/commit', { repo, message: 'm', all: true }))
+  t.match(silent, { status: 409, message: `a hook of ${repo} refused the commit and said nothing` })
   writeFileSync(hook, `#!/bin/sh\nls ${daemon.data} > seen 2>&1; echo ran >> seen\n`)
   t.match(await client.call('POST /git/{repo}/commit', { repo, message: 'm', paths: ['f'] }), { committed: true })
   t.match(readFileSync(join(at, 'seen'), 'utf8'), /^(?!.*store\.sqlite)[\s\S]*ran\n$/)

@@ -164,7 +164,7 @@ t.test('every frame has its lines', async t => {
       },
       'error: gone\nthe turn resumes by itself (attempt 1 of 6)\n',
     ],
-    [{ kind: 'landed', landed: true }, 'landed: the work is in the workspace\n'],
+    [{ kind: 'landed', landed: true }, 'landed: the work is in the workspace, as uncommitted changes\n'],
     [{ kind: 'landed', landed: false, held: true }, 'not landed: held back\n'],
     [
       { kind: 'landed', landed: false, conflicts: [{ repo: 'root', paths: [], clean: 0 }] },

@@ -390,7 +390,10 @@ t.test('land --commit commits what landed in each repository, and nothing else',
     return path.endsWith('/land') ? { landed: true, uncommitted, ...more } : { committed: true, head: 'f'.repeat(40) }
   })
   const commits = () => daemon.calls().filter(({ path }) => path.endsWith('/commit'))
-  t.match(await daemon.run(['land', 'c-1']), { code: 0, out: /git commit "MESSAGE" --paths a\.txt --paths b\.png\n$/ })
+  t.match(await daemon.run(['land', 'c-1']), {
+    code: 0,
+    out: /git commit "MESSAGE" --paths a\.txt --paths b\.png --only\n$/,
+  })
   t.same(commits(), [])
   t.match(await daemon.run(['land', 'c-1', '--commit', 'Both']), {
     code: 0,
@@ -399,13 +402,19 @@ t.test('land --commit commits what landed in each repository, and nothing else',
   t.same(
     commits().map(({ path, body }) => [path, body]),
     [
-      ['/git/root/commit', { message: 'Both', paths: ['a.txt', 'b.png'] }],
-      ['/git/lib/commit', { message: 'Both', paths: ['c.ts'] }],
+      ['/git/root/commit', { message: 'Both', paths: ['a.txt', 'b.png'], only: true }],
+      ['/git/lib/commit', { message: 'Both', paths: ['c.ts'], only: true }],
     ],
   )
   more = { resolving: [{ repo: 'root', paths: ['a.txt'] }] }
   t.match(await daemon.run(['land', 'c-1', '--commit', 'Both']), { code: 5, err: /resolve the conflict markers first/ })
   more = { landed: false }
+  t.match(
+    await daemon.run(['land', 'c-1', '--commit', 'Both']),
+    { code: 1, out: /^landed in the workspace, lib\nnot landed/ },
+    'one repository refused, and others did not',
+  )
+  more = { landed: false, uncommitted: [] }
   t.match(await daemon.run(['land', 'c-1', '--commit', 'Both']), { code: 5, out: /^not landed/ })
   t.match(await daemon.run(['land', 'c-1', '--commit', ' ']), { code: 2 })
   t.equal(commits().length, 2)

@@ -25,7 +25,11 @@ const TITLES = globSync(['plugins/*/README.md', 'kernel/*.md', 'sdk/*.md'], { cw
   file => /^# (.+)$/m.exec(readFileSync(join(project, file), 'utf8'))?.[1] ?? [],
 )
 /** Sentences of this form that are true whatever the daemon answers. */
-const ALWAYS = new Set(['Work in a private copy: nothing changes in the workspace until the work is landed', ...TITLES])
+const ALWAYS = new Set([
+  'Work in a private copy: nothing changes in the workspace until the work is landed',
+  'What an apply would change on the machines. It changes nothing itself.',
+  ...TITLES,
+])
 /** A port that a program of the machine opened meanwhile. */
 const PORT = /^\d+ · /
 const saysNothing = (text: string): boolean => EMPTY.test(text) && !ALWAYS.has(text) && !PORT.test(text)

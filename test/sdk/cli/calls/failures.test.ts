@@ -109,7 +109,7 @@ const NO_FAILURES: readonly (readonly [fits: RegExp, reason: string])[] = [
     /^EndpointTest\.chat$|^CapabilityStatus\.code$|^GateVerdict\.step$/,
     'a detail; ok, the state, or the outcome says that it failed',
   ],
-  [/^(?:DiskLink|VpnLink)\.state$/, 'the last event of a connection that is made'],
+  [/^(?:DiskLink|ExitLink|VpnLink)\.state$/, 'the last event of a connection that is made'],
   [/^POST \/agent\/rewind\.dropped$/, 'the number of messages that were taken back'],
   [/^WebhookFired\.held$/, 'it waits for a person, as its settings say'],
 ]

@@ -62,7 +62,7 @@ t.test('a turn is run, read, landed and discarded from the command line', async 
     out:
       'landed: 1 file is in the workspace as uncommitted changes\n'
       + 'new conversations start from the last commit, without it; next: sandbox git commit "MESSAGE" --paths '
-      + 'sandbox-demo.md\n',
+      + 'sandbox-demo.md --only\n',
     err: '',
   })
   t.equal(inGit(workspace, 'status', '--short'), '?? sandbox-demo.md\n')
@@ -235,7 +235,7 @@ t.test('serve passes flags on, prints one message if it cannot start, and stops 
   t.equal(await daemon.end('SIGTERM'), 0)
   t.equal((await run(['agents'])).code, 3)
   const missing = await run(['serve', '--workspace', join(workspace, 'nowhere')])
-  t.equal(missing.code, 1)
+  t.equal(missing.code, 2)
   t.match(missing.err, /^sandbox: the workspace .* cannot be read[^\n]*\n$/)
 })
 

@@ -53,7 +53,8 @@ t.test('the package installs globally with one command, and runs a turn from the
   const types = /^dist\/types\/.+\.d\.ts$/
   const rest = [
     /^dist\/bundle\/(.+\.js|openapi\/build\.json)$/,
-    /^(manifests\/[\w-]+\.json|package\.json|README\.md|sdk\/(REFERENCE|PERMISSIONS)\.md|LICENSE)$/,
+    /^(manifests\/[\w-]+\.json|package\.json|LICENSE|plugins\/.+\.png)$/,
+    /^((README|CONTRIBUTING)|(kernel|sdk|sdk\/cli|plugins\/[\w/-]+|test|test\/bench)\/[\w-]+)\.md$/,
     /^sdk\/examples\/[\w-]+\/(intentic-extension\.json|server\.ts|page\.js|hook\.mjs|image\.txt)$/,
     /^sdk\/examples\/team-kit\/(bin\/[\w-]+|kit\/.*\.md)$/,
   ]

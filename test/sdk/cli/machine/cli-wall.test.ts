@@ -46,5 +46,5 @@ t.test("a deployment cannot open the sandbox's own paths", async t => {
   t.match(await start({ write: [folder] }), { code: 1, err: /wall\.write: .* contains files of the sandbox itself/ })
   t.match(await start({ write: ['/usr/local'] }), { code: 1, err: /wall\.write: \/usr\/local is part of the system/ })
   t.match(await start({ write: [config] }), { code: 1, err: /wall\.write/ })
-  t.match(await start({ read: ['relative'] }), { code: 1, err: /wall\.read\[0\]: expected/ })
+  t.match(await start({ read: ['relative'] }), { code: 2, err: /wall\.read\[0\]: expected/ })
 })

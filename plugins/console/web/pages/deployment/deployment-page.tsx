@@ -1,4 +1,4 @@
-import { useSignal } from '@preact/signals'
+import { signal, useSignal } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { ApplyRun } from '../../../../cli/contract.js'
 import { askDaemon } from '../../data/api.js'
@@ -71,11 +71,18 @@ const Lines = ({ label, lines }: { label: string; lines: readonly ShownCliLine[]
   )
 }
 
+/** The digest of what the newest plan on this page showed. */
+const planned = signal<string | undefined>(undefined)
+
 const Plan = () => {
   const asked = useSignal(0)
   const { lines, fault, runs } = useCliFeed(asked.value === 0 ? undefined : String(asked.value), ['deploy', 'plan'])
   const entries = plannedEntries(lines)
   const isOver = asked.value > 0 && !runs
+  const digest = lines.findLast(({ line }) => line.kind === 'result')?.line.digest
+  useEffect(() => {
+    planned.value = typeof digest === 'string' ? digest : undefined
+  }, [digest])
   return (
     <section aria-label="Plan">
       <div class="row apart">
@@ -119,13 +126,14 @@ const Apply = ({ apply }: { apply: ApplyRun }) => {
             about="the deployment"
             title="Apply the deployment?"
             work={async () => {
-              await askDaemon('POST /cli/apply')
+              await askDaemon('POST /cli/apply', planned.value === undefined ? {} : { expect: planned.value })
               refetch(new Set(['cli']))
             }}
           >
             <p>
               The machines will run what the inventory declares: what is new is started, what changed is replaced, and
               what is not declared any more is ended. Data of services stays.
+              {planned.value !== undefined && ' If anything else is declared than the plan shows, nothing is applied.'}
             </p>
           </AskButton>
         )}
