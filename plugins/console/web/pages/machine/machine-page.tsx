@@ -5,6 +5,7 @@ import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
 import { fragmentOf } from '../../data/route.js'
 import { person } from '../../data/session/session.js'
+import { FigureTable } from '../../ui/lists/figure-table.js'
 import { countText, sizeTextOf, spanText, visibleName } from '../../ui/format.js'
 import { Item, Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
@@ -127,63 +128,27 @@ const Plugins = () => {
         {({ plugins, processes }) => (
           <>
             {processes.length > 0 && (
-              <div class="table-box">
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">Programs of</th>
-                      <th scope="col" class="number">
-                        Processes
-                      </th>
-                      <th scope="col" class="number">
-                        Processor time
-                      </th>
-                      <th scope="col" class="number">
-                        Memory
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {processes.map(({ origin, session = '', processes: count, cpuSeconds, rssBytes }) => (
-                      <tr key={`${origin} ${session}`}>
-                        <th scope="row">{session ? visibleName(session) : ORIGINS[origin]}</th>
-                        <td class="number">{countText(count)}</td>
-                        <td class="number">{spanText(cpuSeconds * 1000)}</td>
-                        <td class="number">{sizeTextOf(rssBytes)}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
-            )}
-            <div class="table-box">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Group</th>
-                    <th scope="col" class="number">
-                      Requests
-                    </th>
-                    <th scope="col" class="number">
-                      Failed
-                    </th>
-                    <th scope="col" class="number">
-                      Took each
-                    </th>
+              <FigureTable head={['Programs of', 'Processes', 'Processor time', 'Memory']}>
+                {processes.map(({ origin, session = '', processes: count, cpuSeconds, rssBytes }) => (
+                  <tr key={`${origin} ${session}`}>
+                    <th scope="row">{session ? visibleName(session) : ORIGINS[origin]}</th>
+                    <td class="number">{countText(count)}</td>
+                    <td class="number">{spanText(cpuSeconds * 1000)}</td>
+                    <td class="number">{sizeTextOf(rssBytes)}</td>
                   </tr>
-                </thead>
-                <tbody>
-                  {plugins.map(({ name, calls, errors, answerSeconds }) => (
-                    <tr key={name}>
-                      <th scope="row">{visibleName(name)}</th>
-                      <td class="number">{countText(calls)}</td>
-                      <td class="number">{countText(errors)}</td>
-                      <td class="number">{shortText((1000 * answerSeconds) / Math.max(1, calls))}</td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+                ))}
+              </FigureTable>
+            )}
+            <FigureTable head={['Group', 'Requests', 'Failed', 'Took each']}>
+              {plugins.map(({ name, calls, errors, timed, answerSeconds }) => (
+                <tr key={name}>
+                  <th scope="row">{visibleName(name)}</th>
+                  <td class="number">{countText(calls)}</td>
+                  <td class="number">{countText(errors)}</td>
+                  <td class="number">{shortText((1000 * answerSeconds) / Math.max(1, timed))}</td>
+                </tr>
+              ))}
+            </FigureTable>
           </>
         )}
       </Loaded>

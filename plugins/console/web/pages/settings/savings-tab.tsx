@@ -1,5 +1,6 @@
 import type { SavingsExperiment, SavingsMetric, SavingsReport } from '../../../../settings/contract.js'
 import { askDaemon } from '../../data/api.js'
+import { FigureTable } from '../../ui/lists/figure-table.js'
 import { countText, usdTextOf, visibleText } from '../../ui/format.js'
 import { Loaded } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
@@ -94,30 +95,15 @@ const Outputs = ({
           </p>
         )}
         {perCleaner.length > 0 && (
-          <div class="table-box">
-            <table>
-              <thead>
-                <tr>
-                  <th scope="col">Cleaner</th>
-                  <th scope="col" class="number">
-                    Commands
-                  </th>
-                  <th scope="col" class="number">
-                    Tokens saved
-                  </th>
-                </tr>
-              </thead>
-              <tbody>
-                {perCleaner.map(row => (
-                  <tr key={row.id}>
-                    <th scope="row">{row.id}</th>
-                    <td class="number">{countText(row.commands)}</td>
-                    <td class="number">{countText(row.savedTokens)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </div>
+          <FigureTable head={['Cleaner', 'Commands', 'Tokens saved']}>
+            {perCleaner.map(row => (
+              <tr key={row.id}>
+                <th scope="row">{row.id}</th>
+                <td class="number">{countText(row.commands)}</td>
+                <td class="number">{countText(row.savedTokens)}</td>
+              </tr>
+            ))}
+          </FigureTable>
         )}
         {gaps.length > 0 && (
           <p class="quiet">

@@ -4,6 +4,7 @@ import { askDaemon } from '../../data/api.js'
 import { fragmentOf } from '../../data/route.js'
 import { fleet } from '../../data/live.js'
 import { ChoiceField } from '../../ui/fields.js'
+import { FigureTable } from '../../ui/lists/figure-table.js'
 import { countText, dayText, usdTextOf, visibleName } from '../../ui/format.js'
 import { Loaded, PageFrame } from '../../ui/page.js'
 import { useQuery } from '../../ui/query.js'
@@ -85,44 +86,27 @@ export const UsagePage = (_: PageProps) => {
             rows.length === 0 ? (
               <p class="quiet">Nothing was used in this time. What turns cost appears here as they end.</p>
             ) : (
-              <div class="table-box">
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">{BY.find(([one]) => one === by.value)![1]}</th>
-                      <th scope="col" class="number">
-                        Requests
+              <>
+                <FigureTable
+                  head={[BY.find(([one]) => one === by.value)![1], 'Requests', 'Tokens in', 'Tokens out', 'Cost']}
+                >
+                  {(by.value === 'day' ? [...rows].reverse() : rows).slice(0, MOST_ROWS).map((row, at) => (
+                    <tr key={row[by.value] ?? at}>
+                      <th scope="row">
+                        <Name row={row} by={by.value} />
                       </th>
-                      <th scope="col" class="number">
-                        Tokens in
-                      </th>
-                      <th scope="col" class="number">
-                        Tokens out
-                      </th>
-                      <th scope="col" class="number">
-                        Cost
-                      </th>
+                      <Sums row={row} />
                     </tr>
-                  </thead>
-                  <tbody>
-                    {(by.value === 'day' ? [...rows].reverse() : rows).slice(0, MOST_ROWS).map((row, at) => (
-                      <tr key={row[by.value] ?? at}>
-                        <th scope="row">
-                          <Name row={row} by={by.value} />
-                        </th>
-                        <Sums row={row} />
-                      </tr>
-                    ))}
-                    <tr class="total">
-                      <th scope="row">Total</th>
-                      <Sums row={total} />
-                    </tr>
-                  </tbody>
-                </table>
+                  ))}
+                  <tr class="total">
+                    <th scope="row">Total</th>
+                    <Sums row={total} />
+                  </tr>
+                </FigureTable>
                 {rows.length > MOST_ROWS && (
                   <p class="quiet small">{countText(rows.length - MOST_ROWS)} more are in the sum. Choose less time.</p>
                 )}
-              </div>
+              </>
             )
           }
         </Loaded>
