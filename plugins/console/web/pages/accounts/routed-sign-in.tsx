@@ -3,12 +3,11 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { RoutedStart } from '../../../../routed/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
-import { AddressLink } from '../../ui/address-link.js'
-import { Copyable } from '../../ui/copy.js'
 import { DialogForm } from '../../ui/dialog.js'
 import { TextField } from '../../ui/fields.js'
 import { momentOf, visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
+import { ProviderPage } from './provider-page.js'
 
 interface RoutedSignInProps {
   readonly provider: string
@@ -51,19 +50,7 @@ export const RoutedSignIn = ({ provider, label, close }: RoutedSignInProps) => {
     )
   return (
     <DialogForm title={`Connect ${visibleName(label)}`} close={close} verb="Finish" work={() => finish(start)}>
-      <p>
-        <AddressLink address={start.url} label="Open the sign-in page" />
-        {start.code && (
-          <>
-            {' '}
-            and enter{' '}
-            <Copyable text={start.code} what="the code">
-              {visibleName(start.code)}
-            </Copyable>
-          </>
-        )}
-        .
-      </p>
+      <ProviderPage url={start.url} code={start.code} />
       {start.flow === 'redirect' && (
         <TextField
           label="Address"

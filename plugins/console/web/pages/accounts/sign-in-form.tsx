@@ -4,13 +4,12 @@ import type { SignInStart } from '../../../../accounts/contract.js'
 import type { ProviderRow, SignInFlow } from '../../../../providers/contract.js'
 import { askDaemon } from '../../data/api.js'
 import { refetch } from '../../data/queries.js'
-import { AddressLink } from '../../ui/address-link.js'
 import { DialogForm } from '../../ui/dialog.js'
 import { ChoiceField, TextField } from '../../ui/fields.js'
 import { momentOf, visibleName } from '../../ui/format.js'
 import { useQuery } from '../../ui/query.js'
-import { Copyable } from '../../ui/copy.js'
 import { ignored } from '../../../../../sdk/ignored.js'
+import { ProviderPage } from './provider-page.js'
 
 const FLOWS: { readonly [flow in SignInFlow]: string } = {
   redirect: 'In the browser',
@@ -105,19 +104,7 @@ export const SignInForm = ({
       ready={over || (start.flow !== 'device' && given.value.trim() !== '')}
       work={() => (over ? begin() : finish(start))}
     >
-      <p>
-        <AddressLink address={start.url} label={start.flow === 'key' ? 'Make a key' : 'Open the sign-in page'} />
-        {start.code && (
-          <>
-            {' '}
-            and enter{' '}
-            <Copyable text={start.code} what="the code">
-              {visibleName(start.code)}
-            </Copyable>
-          </>
-        )}
-        .
-      </p>
+      <ProviderPage url={start.url} code={start.code} {...(start.flow === 'key' && { label: 'Make a key' })} />
       {start.flow === 'key' && <TextField key="key" label="Key" type="password" required value={given} />}
       {start.flow === 'code' && (
         <TextField key="code" label="Code" required value={given} hint="As the page shows it." />
