@@ -228,7 +228,7 @@ export interface CallFigure {
   /** How many were answered with a value, and how long these took together: streams and sockets have no time. */
   timed: number
   seconds: number
-  /** How many took at most so long. */
+  /** The number of answers within each bound. */
   within: { seconds: number; count: number }[]
 }
 

@@ -237,7 +237,7 @@ export const examples = (): Examples<System> => ({
   },
   'GET /system/plugins': {
     output: {
-      plugins: [{ name: 'agents', calls: 412, errors: 0, answerSeconds: 3.2 }],
+      plugins: [{ name: 'agents', calls: 412, errors: 0, timed: 398, answerSeconds: 3.2 }],
       processes: [
         { origin: 'daemon', processes: 3, cpuSeconds: 41.5, rssBytes: 161775616 },
         { origin: 'extension', session: 'acme.tracker main', processes: 1, cpuSeconds: 0.8, rssBytes: 41943040 },

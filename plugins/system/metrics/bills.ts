@@ -8,9 +8,10 @@ const SERVER_FAULT = 500
 /** Adds the figures of routes up by the groups that serve them. */
 export const billsOf = (calls: readonly CallFigure[]): PluginBill[] => {
   const bills = new Map<string, PluginBill>()
-  for (const { group, seconds, statuses } of calls) {
-    const bill = bills.get(group) ?? { name: group, calls: 0, errors: 0, answerSeconds: 0 }
+  for (const { group, seconds, statuses, timed } of calls) {
+    const bill = bills.get(group) ?? { name: group, calls: 0, errors: 0, timed: 0, answerSeconds: 0 }
     bills.set(group, bill)
+    bill.timed += timed
     bill.answerSeconds += seconds
     for (const { status, count } of statuses) {
       bill.calls += count

@@ -13,7 +13,8 @@ export interface PluginBill {
   calls: Count
   /** Those that failed by the sandbox's own fault: answers of 500 and above. */
   errors: Count
-  /** How long its answers took together; streams are left out. */
+  /** Those that were answered with a value, and how long these took together: streams and sockets have no time. */
+  timed: Count
   answerSeconds: number
 }
 

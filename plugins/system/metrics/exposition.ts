@@ -23,7 +23,7 @@ interface Family {
   readonly read: () => Promise<readonly Sample[]>
 }
 
-/** The samples of a histogram: how many took at most so long, all of them, and their sum. */
+/** The samples of a histogram: the answers within each bound, all answers, and their time together. */
 const timesOf = ({ call, group, seconds, timed, within }: CallFigure): Sample[] => {
   const labels = { group, call }
   return [

@@ -31,8 +31,8 @@ t.test('answers are counted by route and status, within bounds that add up', t =
   )
   t.match(stream, { seconds: 0, timed: 0, statuses: exactly({ status: 200, count: 1 }) }, 'a stream has no time')
   t.same(billsOf(figures.all(call => (call === 'GET /events' ? 'system' : 'a'))), [
-    { name: 'a', calls: 5, errors: 1, answerSeconds: 20.084 },
-    { name: 'system', calls: 1, errors: 0, answerSeconds: 0 },
+    { name: 'a', calls: 5, errors: 1, timed: 4, answerSeconds: 20.084 },
+    { name: 'system', calls: 1, errors: 0, timed: 0, answerSeconds: 0 },
   ])
   t.end()
 })
