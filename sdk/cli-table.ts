@@ -74,6 +74,8 @@ export interface CliInput {
 export interface CliVerb<Call extends string = string> {
   /** Method and path. */
   readonly call: Call
+  /** Its stream does something each time that it is asked for: one that is cut is not asked for again. */
+  readonly once?: true
   /** The fields that are given by their place, at most two; all others are flags. Default: the parts of the path. */
   readonly args?: readonly [] | readonly [string] | readonly [string, string]
   readonly flags?: { readonly [field: string]: CliFlag }

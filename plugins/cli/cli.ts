@@ -11,7 +11,7 @@ export const cli: CliTable<CliCalls> = {
       columns: { command: 'args', 'what it does': 'summary' },
       none: 'no commands',
     },
-    run: { call: 'POST /cli', args: ['args'], examples: ['version', 'deploy plan'] },
+    run: { call: 'POST /cli', once: true, args: ['args'], examples: ['version', 'deploy plan'] },
     apply: { call: 'POST /cli/apply', done: 'the deployment is being applied; {sandbox} cli events follows it' },
     events: { call: 'GET /cli/apply/events' },
   },

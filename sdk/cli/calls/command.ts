@@ -62,7 +62,10 @@ export const commandOf = (command: GroupCommand): Verb => {
         printAnswer(
           terminal,
           given,
-          await client.call(operation.call as Routed, input as never, { signal: terminal.signal }),
+          await client.call(operation.call as Routed, input as never, {
+            signal: terminal.signal,
+            ...(words?.once && { once: true }),
+          }),
           {
             lines: answer => answerLines(answer, shown),
             event: event => eventLine(event, shown),

@@ -38,7 +38,9 @@ export const call: Verb = {
     const asked = `${method!.toUpperCase()} ${path}`
     const failures = await failuresOf(terminal, [undefined, asked])
     return connected(terminal, given, async ({ client }) => {
-      const answer: unknown = await client.call(asked as Routed, input as never, { signal: terminal.signal })
+      // Of any call: a stream that does something would do it again.
+      const once = asked !== 'POST /agent/attach' && !asked.startsWith('GET ')
+      const answer: unknown = await client.call(asked as Routed, input as never, { signal: terminal.signal, once })
       return printAnswer(terminal, given, answer, {
         lines: value => [JSON.stringify(value, undefined, 2)],
         failures,
