@@ -27,7 +27,7 @@ export const cli: CliTable<AutomationsCalls> = {
         prompt: { field: 'prompt', most: 40 },
       },
       none: 'no automations; {sandbox} automations save writes one',
-      more: { problems: 'problems.message' },
+      more: { 'not read': 'problems.id', because: 'problems.message' },
     },
     get: {
       call: 'GET /automations/{id}',

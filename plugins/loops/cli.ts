@@ -123,7 +123,7 @@ export const cli: CliTable<LoopsCalls> = {
         'what it does': 'description',
       },
       none: 'no saved designs',
-      more: { problems: 'problems.message' },
+      more: { 'not read': 'problems.id', because: 'problems.message' },
     },
     'save-design': {
       call: 'POST /loops/designs',
