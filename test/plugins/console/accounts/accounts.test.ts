@@ -95,6 +95,7 @@ t.test('accounts in the console', withChromium(), async t => {
     await dialog.getByLabel('Key', { exact: true }).fill(key)
     await dialog.getByRole('button', { name: 'Finish' }).click()
     await dialog.waitFor({ state: 'hidden' })
+    await page.waitForURL(/#\/accounts$/)
     t.match(page.url(), /#\/accounts$/)
     const found = await rows()
     await daemon.client.call('POST /accounts/{provider}/disconnect', { provider: 'acme', id: found.at(-1)!.id })
