@@ -191,14 +191,13 @@ export class Applies {
   async *follow(after: number, signal: AbortSignal): AsyncGenerator<{ number: number; line: CliLine } | undefined> {
     const kept = this.#kept
     if (!kept) return
-    const over = async () => this.#kept?.id !== kept.id || !(await this.#runs(kept))
+    // The watch notes the end for all readers.
+    const over = () => this.#kept?.id !== kept.id || this.#kept.endedAt !== undefined
     let number = 0
     for await (const line of followLines({ file: this.#fileOf(kept), over, signal })) {
       if (!line) yield undefined
       else if (!isJobEnd(line) && ++number > after) yield { number, line }
     }
-    // A reader that is told of the end finds it in what it reads next.
-    await this.#noticeEnd()
   }
 }
 

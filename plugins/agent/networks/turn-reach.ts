@@ -12,9 +12,9 @@ const MOST_TEXT = 2000
 /**
  * What a turn reaches with its own credential.
  *
- * Whoever speaks in it reads the sandbox themselves, so it does too: not where one of them is a stranger, sees only
- * folders, or holds a credential that may not read, as programs of extensions do. A turn of a persona limited to
- * folders or repositories sees no others this way either.
+ * The people who speak in a turn may read the sandbox, so the turn may too. It may not if one of them is a stranger, is
+ * limited to folders, or has a credential that does not read, such as that of an extension. A persona that is limited
+ * to folders or repositories sees no others this way.
  */
 export const reachOfTurn = (
   { message, entry }: Pick<Turn, 'message' | 'entry'>,

@@ -30,7 +30,7 @@ export interface OwnTurnInput extends TurnInput {
   approved?: boolean
   /** The person it is for may land, so its work may land by itself. */
   lands?: boolean
-  /** Somebody who may not land wrote some of its words, whoever sent it. */
+  /** Some of its words are of a person who may not land, even if another person sent it. */
   byOthers?: boolean
   /** Its model gets neither the session nor the record of earlier turns. */
   fresh?: boolean

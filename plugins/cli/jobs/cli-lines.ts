@@ -15,7 +15,7 @@ export const cliLineOf = (text: string): CliLine => {
   return { kind: 'text', text: text.slice(0, MOST_TEXT).toWellFormed() }
 }
 
-/** How many characters of what is said on the way a job keeps: whoever is built can say any amount. */
+/** A job keeps so many characters of its output: a build can print any amount. */
 const MOST_SAID = 8 * 1024 * 1024
 const CUT = 'it says more than is kept: from here on only what is done is noted'
 

@@ -89,7 +89,7 @@ export async function* withHeartbeats(
 const before = async <T>(promise: Promise<T>, ms: number): Promise<T | undefined> => {
   const over = Promise.withResolvers<undefined>()
   const timer = setTimeout(() => over.resolve(undefined), ms)
-  promise.catch(ignored('whoever waits for it again gets it'))
+  promise.catch(ignored('the next wait gets it'))
   try {
     return await Promise.race([promise, over.promise])
   } finally {

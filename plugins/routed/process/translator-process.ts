@@ -160,7 +160,7 @@ export class TranslatorProcess {
       () => {
         if (this.#state.state !== 'running' || wanted() || Date.now() - this.#asked < limits.idleMs) return
         idle = true
-        // Whoever asks from now on waits for the next one.
+        // A request that comes now waits for the next process.
         this.#set({ state: 'stopped' })
         void process.end()
       },

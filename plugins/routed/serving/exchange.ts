@@ -255,7 +255,7 @@ const sendOver =
     const url = new URL(input instanceof Request ? input.url : String(input))
     const answer = await sender.send({ url, headers, body: String(init.body ?? ''), signal })
     const { headers: answered } = answer
-    const body = pipeline(answer.body, answerWithin(MOST_ANSWER), ignored('whoever reads it gets the failure'))
+    const body = pipeline(answer.body, answerWithin(MOST_ANSWER), ignored('the reader gets the failure'))
     const type = answered['content-type'] ?? 'text/event-stream'
     return new Response(Readable.toWeb(body) as ReadableStream<Uint8Array>, { headers: { 'content-type': type } })
   }

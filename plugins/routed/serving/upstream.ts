@@ -52,7 +52,7 @@ export const askUpstream = async (asked: UpstreamRequest): Promise<UpstreamAnswe
       throw new ServingFailure(502, `the provider redirects (${statusCode}): its address is not the right one`)
     }
     const unpack = UNPACKING[(headers['content-encoding'] ?? '').trim().toLowerCase()]
-    const body = unpack ? pipeline(answer, unpack(), ignored('whoever reads it gets the failure')) : answer
+    const body = unpack ? pipeline(answer, unpack(), ignored('the reader gets the failure')) : answer
     return { status: statusCode, headers, body }
   }
 }

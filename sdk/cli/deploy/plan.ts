@@ -35,8 +35,9 @@ export const environmentOf = (node: DesiredNode, values: DeployValuesByName): st
 }
 
 /**
- * The service of a compose file as an engine takes its environment word for word: podman keeps the lines of a file as
- * they are, while docker reads quotes, comments and variables in them, and only dollars in what is JSON.
+ * The service of a compose file, in the form in which an engine takes its environment word for word. Podman takes the
+ * lines of a file as they are. Docker reads quotes, comments and variables in such lines, so it gets the environment in
+ * the JSON of the compose file, where only dollars mean something.
  */
 export const serviceFor = (
   { env_file: file, environment: own, ...main }: DesiredNode['compose']['services']['main'],

@@ -63,7 +63,7 @@ export class RemoteMachine implements AsyncDisposable {
   static async open(host: DeployHost, key: string, signal: AbortSignal): Promise<RemoteMachine> {
     const folder = await mkdtemp(join(tmpdir(), 'sandbox-deploy-'))
     const socket = join(folder, 'agent')
-    // In the process group of this program, so that whoever ends the group ends it too.
+    // In the process group of this program: it ends with the group.
     const agent = spawn(await needProgram('ssh-agent'), ['-D', '-a', socket], {
       env: { ...(await ownEnv()) },
       stdio: 'ignore',
